@@ -1,0 +1,65 @@
+"""The named failures of an evaluation; each knows the status it becomes.
+
+Every message names the file or command, the key or exit status, what was found, and what to do next.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from .status import Status
+
+
+class CrbenchError(Exception):
+    """Anything that this package reports to its user by message, without a traceback."""
+
+
+class UsageError(CrbenchError):
+    """Options that contradict one another or name nothing; found before any work starts."""
+
+
+class StageError(CrbenchError):
+    """A stage that gave no result. ``status`` is what the verdicts of the instance become."""
+
+    status: ClassVar[Status]
+
+    def __init__(self, message: str, *, reason: str = "") -> None:
+        super().__init__(message)
+        #: A short machine-readable word (``timeout``, ``crashed``, ``unreadable`` ...), kept in results.
+        self.reason = reason
+
+
+class ReviewerError(StageError):
+    """The reviewer under test crashed, timed out, or wrote what cannot be read."""
+
+    status = Status.REVIEWER_ERROR
+
+
+class AgentError(StageError):
+    """The coding agent itself failed; a limit that it reached is not a failure."""
+
+    status = Status.AGENT_ERROR
+
+
+class InfraError(StageError):
+    """Engine, registry, disk or model endpoint: nobody's score."""
+
+    status = Status.INFRA_ERROR
+
+
+class TamperedError(StageError):
+    """The machinery that makes a verdict was bent by the code under test."""
+
+    status = Status.TAMPERED
+
+
+class InvalidInstanceError(StageError):
+    """The instance itself is broken: its file, its archives, or a check that passes at head."""
+
+    status = Status.INVALID
+
+
+STAGE_ERRORS: dict[Status, type[StageError]] = {
+    error.status: error
+    for error in (ReviewerError, AgentError, InfraError, TamperedError, InvalidInstanceError)
+}

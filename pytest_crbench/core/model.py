@@ -1,0 +1,243 @@
+"""The words of the benchmark as values: frozen, typed, made of plain parts.
+
+Terms are those of c-CRAB (arXiv 2603.23448): an instance is a pull request with its checks; a check is
+one thing that a good review must get right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from .status import Status
+
+Kind = Literal["behavioral", "structural"]
+Side = Literal["left", "right"]
+Level = Literal["inline", "file", "general"]
+Arm = Literal["review", "human", "none", "unguided", "placebo"]
+Category = Literal[
+    "Functional Correctness",
+    "Testing",
+    "Robustness",
+    "Compatibility",
+    "Documentation",
+    "Design",
+    "Error Handling",
+    "Maintainability",
+    "Efficiency",
+    "Security",
+]
+
+
+@dataclass(frozen=True)
+class ReviewComment:
+    """One comment of a review.
+
+    ``path`` is POSIX, relative to the repository's root. ``lines`` is (first, last), 1-based and inclusive,
+    on ``side`` ("right" is the pull request's head, "left" its base). ``suggestion`` replaces exactly
+    ``lines`` of the head; "" deletes them. ``flags`` are our remarks: ``outside-diff``, ``duplicate``,
+    ``range-swapped`` and so on; a flagged comment is kept, never moved and never dropped.
+    """
+
+    id: str
+    body: str
+    path: str | None = None
+    lines: tuple[int, int] | None = None
+    side: Side = "right"
+    level: Level = "inline"
+    suggestion: str | None = None
+    severity: str | None = None
+    rule: str | None = None
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PullRequest:
+    """What a reviewer is given: two commits and what its author said of them; never whose they are.
+
+    ``base`` and ``head`` are full commit ids in the workspace; ``diff`` is ``git diff base head``
+    (unified, three lines of context), bytes that are not UTF-8 replaced.
+    """
+
+    title: str
+    body: str
+    base: str
+    head: str
+    diff: str
+    language: str
+
+
+@dataclass(frozen=True)
+class Review:
+    """What the reviewer said. No comments means clean: a crash or unreadable output is never a Review.
+
+    ``raw`` names the file, relative to the run directory, with the program's output as it came.
+    """
+
+    comments: tuple[ReviewComment, ...]
+    reviewer: str
+    raw: str | None = None
+    warnings: tuple[str, ...] = ()
+    duration: float = 0.0
+    usage: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Revision:
+    """What the coding agent changed: one ``git diff --binary`` against head, bytes as they are.
+
+    ``stop_reason``: ``finished``, ``clean-review`` (no comments, so no agent ran) or the limit reached
+    (``step-limit``, ``time-limit``, ``token-limit``, ``cost-limit``, ``format-errors``). At a limit the work
+    so far is the revision and is tested as it is.
+    """
+
+    patch: bytes
+    agent: str
+    stop_reason: str
+    warnings: tuple[str, ...] = ()
+    duration: float = 0.0
+    usage: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """One archive of a package index."""
+
+    file: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the trees come from. ``base``, ``head`` and ``fixed`` hold what the kind needs.
+
+    ``pypi``: `Artifact` each, with ``package``. ``git``: commit ids, with ``url``. ``git+patch``: ``base`` a
+    commit id, ``patch`` the path of a diff that makes head (and ``fixed_patch`` fixed). ``tree``: folders.
+    """
+
+    kind: Literal["pypi", "git", "git+patch", "tree"]
+    base: Artifact | str | Path
+    head: Artifact | str | Path | None = None
+    fixed: Artifact | str | Path | None = None
+    package: str | None = None
+    url: str | None = None
+    patch: Path | None = None
+    fixed_patch: Path | None = None
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What must be installed for the hidden tests; ``as_of`` is the date (ISO) that pins are resolved for."""
+
+    python: str = ">=3.11"
+    runner: str = "pytest"
+    import_roots: tuple[str, ...] = (".",)
+    install: Literal["none", "editable"] = "none"
+    requirements: tuple[str, ...] = ()
+    as_of: str | None = None
+    network: bool = False
+
+
+@dataclass(frozen=True)
+class Check:
+    """One human comment and the hidden test that stands for it. ``test`` is the test file's source."""
+
+    id: str
+    comment: ReviewComment
+    kind: Kind
+    category: Category
+    test: str
+    digest: str
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One pull request with its checks, as loaded from a dataset."""
+
+    dataset: str
+    id: str
+    language: str
+    origin: Literal["release", "pull_request"]
+    source: Source
+    title: str
+    body: str
+    environment: Environment
+    checks: tuple[Check, ...]
+    digest: str
+    created_at: str | None = None
+    repo: str | None = None
+    path: Path | None = None
+
+    def facets(self, check: Check) -> dict[str, str]:
+        """Return the named properties that results of ``check`` are grouped by."""
+        return {
+            "kind": check.kind,
+            "category": check.category,
+            "language": self.language,
+            "repo": self.repo or self.id,
+            "origin": self.origin,
+            "level": check.comment.level,
+        }
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A named set of instances; ``notice`` is what every report must say of it (may be empty)."""
+
+    name: str
+    title: str
+    notice: str
+    instances: tuple[Instance, ...]
+    digest: str
+    path: Path | None = None
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A checked-out tree on the host, read-only by convention, and its content digest."""
+
+    path: Path
+    digest: str
+
+
+@dataclass(frozen=True)
+class Trees:
+    """The sides of a pull request. ``fixed`` is there only when it was asked for."""
+
+    base: Tree
+    head: Tree
+    fixed: Tree | None = None
+
+
+@dataclass(frozen=True)
+class Key:
+    """The identity of a verdict, stable across machines and invocations."""
+
+    dataset: str
+    instance: str
+    check: str
+    scoring: str = "tests"
+    repeat: int = 1
+    arm: str = "review"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of one check, with all that a result row says (see docs/results-format.md)."""
+
+    key: Key
+    status: Status
+    reason: str
+    facets: Mapping[str, str]
+    check_digest: str
+    keys: Mapping[str, str] = field(default_factory=dict)
+    environment: str | None = None
+    sandbox: str | None = None
+    stop_reason: str | None = None
+    durations: Mapping[str, float] = field(default_factory=dict)
+    usage: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    review: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    log: str | None = None

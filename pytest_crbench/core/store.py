@@ -1,0 +1,179 @@
+"""The run store: one readable file per stage result, written once, under a lock that a dead holder frees.
+
+Layout (documented for users in docs/results-format.md): ``<run>/evaluations/<dataset>/<instance>/<arm>-<repeat>/``
+holds ``review.json``, ``revision.json`` and one ``checks/<check>.json`` per verdict. Each names the key it
+was made under: a record whose key differs from the wanted one is not used.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import uuid
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from filelock import FileLock, Timeout
+
+from .errors import STAGE_ERRORS, InfraError, StageError
+from .status import Status
+from .text import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Write ``data`` so that a reader sees the old content or the new, never half.
+
+    Raises:
+        InfraError: if the disk is full or the folder cannot be written to.
+    """
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise InfraError(
+            f"cannot write {path}: {error.strerror}. Free some space or choose another place "
+            "(--crbench-run-dir, --crbench-cache); what was measured before is kept.",
+            reason="disk",
+        ) from error
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a plain value as indented UTF-8 JSON, atomically.
+
+    Raises:
+        InfraError: if the file cannot be written.
+    """
+    write_atomic(path, (clean(json.dumps(value, indent=1, ensure_ascii=False)) + "\n").encode())
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A stage result: a plain value, or the error that took its place; ``fresh`` if made just now."""
+
+    value: Any
+    error: StageError | None
+    fresh: bool
+
+    def unwrap(self) -> Any:
+        """Return the value.
+
+        Raises:
+            StageError: the recorded failure, as the class it was raised as.
+        """
+        if self.error is not None:
+            raise self.error
+        return self.value
+
+
+@dataclass(frozen=True)
+class Store:
+    """Stage results below one folder; safe for any number of processes on one machine."""
+
+    root: Path
+    #: Recorded failures of these statuses are made again; each at most once per invocation.
+    rerun: frozenset[Status] = frozenset()
+    #: Identifies the invocation, so that a failure made in it is not repeated by every check.
+    invocation: str = ""
+
+    def peek(self, name: str, key: str) -> Outcome | None:
+        """Return the recorded result of stage ``name`` if it was made under ``key``."""
+        try:
+            record = json.loads((self.root / f"{name}.json").read_bytes())
+            if record["key"] != key:
+                return None
+            failure = record.get("error")
+            if failure is None:
+                return Outcome(record["value"], None, fresh=False)
+            status = Status(failure["status"])
+            if status in self.rerun and record.get("invocation") != self.invocation:
+                return None
+            error = STAGE_ERRORS[status](failure["message"], reason=failure.get("reason", ""))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return Outcome(None, error, fresh=False)
+
+    def stage(
+        self,
+        name: str,
+        key: str,
+        compute: Callable[[], Any],
+        *,
+        log: Callable[[str], None] = lambda _line: None,
+        before: Callable[[], None] = lambda: None,
+    ) -> Outcome:
+        """Return the result of stage ``name`` under ``key``, computing it if nobody has.
+
+        ``compute`` returns a plain JSON value or raises a `StageError`, which is recorded in its place.
+        Whoever comes while it runs waits and reads the result. ``before`` runs only if it must be computed.
+
+        Raises:
+            InfraError: if the result cannot be written.
+        """
+        found = self.peek(name, key)
+        if found is not None:
+            return found
+        lock = self.root / ".locks" / f"{name.replace('/', '~')}.lock"
+        with locked(lock, log=log, what=name):
+            found = self.peek(name, key)
+            if found is not None:
+                return found
+            before()
+            return self._compute(name, key, compute)
+
+    def _compute(self, name: str, key: str, compute: Callable[[], Any]) -> Outcome:
+        record: dict[str, Any] = {"key": key, "invocation": self.invocation, "started": _now()}
+        began = time.monotonic()
+        try:
+            value, error = compute(), None
+            record["value"] = value
+        except StageError as failure:
+            value, error = None, failure
+            record["error"] = {
+                "status": failure.status.value,
+                "reason": failure.reason,
+                "message": clean(str(failure)),
+            }
+        record["seconds"] = round(time.monotonic() - began, 3)
+        write_json(self.root / f"{name}.json", record)
+        return Outcome(value, error, fresh=True)
+
+
+@contextmanager
+def locked(path: Path, *, log: Callable[[str], None], what: str) -> Iterator[None]:
+    """Hold a lock between processes; the system frees it when its holder dies. Logs when it had to wait.
+
+    Raises:
+        InfraError: if the lock file cannot be made.
+    """
+    lock = FileLock(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            log(f"{what}: waiting for another worker")
+            began = time.monotonic()
+            lock.acquire()
+            log(f"{what}: waited {time.monotonic() - began:.1f} s for another worker")
+    except OSError as error:
+        raise InfraError(f"cannot lock {path}: {error.strerror}", reason="disk") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

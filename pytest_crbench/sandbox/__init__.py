@@ -1,0 +1,1 @@
+"""Where commands run: one protocol, and two backends, ``docker`` and ``local``."""
