@@ -212,6 +212,23 @@ class Trees:
 
 
 @dataclass(frozen=True)
+class File:
+    """A file as bytes: POSIX path relative to some folder, content, git mode (100644, 100755, 120000)."""
+
+    path: str
+    content: bytes
+    mode: str = "100644"
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a patch does to a tree: files written as a whole, and paths removed."""
+
+    files: tuple[File, ...] = ()
+    deleted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Key:
     """The identity of a verdict, stable across machines and invocations."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ..core.model import File as File
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
@@ -23,15 +25,6 @@ class Limits:
     output: int = 1024 * 1024
     #: Seconds after which the sandbox ends itself, whatever became of its owner.
     lifetime: float = 3600.0
-
-
-@dataclass(frozen=True)
-class File:
-    """A file to put into a sandbox: POSIX path relative to the destination, content, git mode."""
-
-    path: str
-    content: bytes
-    mode: str = "100644"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""How hidden tests are run in a sandbox, one module per test runner (``pytest`` today)."""

@@ -1,0 +1,114 @@
+"""Runs in the sandbox as ``python -I supervise.py``: applies deletions, runs the test process, records.
+
+It never imports the code under test. The test process reports through a pipe of its own; its standard
+output is only kept for people to read.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+
+def main():
+    here = os.path.dirname(os.path.abspath(__file__))
+    with open(os.path.join(here, "plan.json"), encoding="utf-8") as stream:
+        plan = json.load(stream)
+    for path in plan["deleted"]:
+        remove(plan["workdir"], path)
+    read_end, write_end = os.pipe()
+    argv = [sys.executable, "-s", "-X", "pycache_prefix=" + plan["pycache"], plan["launcher"], str(write_end)]
+    began = time.monotonic()
+    process = subprocess.Popen(
+        argv,
+        cwd=plan["workdir"],
+        env=plan["env"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        pass_fds=(write_end,),
+        start_new_session=True,
+    )
+    os.close(write_end)
+    records = Drain(read_end, plan["record_limit"])
+    output = Drain(process.stdout.fileno(), plan["output_limit"])
+    timed_out = False
+    try:
+        process.wait(plan["timeout"])
+    except subprocess.TimeoutExpired:
+        timed_out = True
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
+    records.finish()
+    output.finish()
+    result = {
+        "returncode": process.returncode,
+        "timed_out": timed_out,
+        "records": records.text(),
+        "output": output.text(),
+        "seconds": round(time.monotonic() - began, 3),
+    }
+    with open(plan["result"], "w", encoding="ascii") as stream:
+        json.dump(result, stream)
+
+
+def remove(workdir, path):
+    """Remove one file or link of the tree, and the folders that it leaves empty; follows no link."""
+    full = os.path.join(workdir, path)
+    if os.path.islink(full) or os.path.isfile(full):
+        os.unlink(full)
+    folder = os.path.dirname(full)
+    while len(folder) > len(workdir):
+        try:
+            os.rmdir(folder)
+        except OSError:
+            break
+        folder = os.path.dirname(folder)
+
+
+class Drain:
+    """Reads a descriptor to its end in a thread, keeping head and tail within a limit."""
+
+    def __init__(self, descriptor, limit):
+        self.descriptor = descriptor
+        self.half = limit // 2
+        self.head = b""
+        self.tail = b""
+        self.dropped = 0
+        self.thread = threading.Thread(target=self.read, daemon=True)
+        self.thread.start()
+
+    def read(self):
+        while True:
+            try:
+                chunk = os.read(self.descriptor, 65536)
+            except OSError:
+                return
+            if not chunk:
+                return
+            room = self.half - len(self.head)
+            if room > 0:
+                self.head += chunk[:room]
+                chunk = chunk[room:]
+            self.tail += chunk
+            if len(self.tail) > 2 * self.half:
+                self.dropped += len(self.tail) - self.half
+                self.tail = self.tail[-self.half :]
+
+    def finish(self):
+        # A child that left the process group may hold the pipe open for ever: it gets one more second.
+        self.thread.join(1.0)
+
+    def text(self):
+        gap = b"\n[... %d bytes left out ...]\n" % self.dropped if self.dropped else b""
+        return (self.head + gap + self.tail).decode("utf-8", "replace")
+
+
+if __name__ == "__main__":
+    main()

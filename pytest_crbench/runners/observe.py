@@ -1,0 +1,148 @@
+"""From the records of one pytest process to an `Observation`."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from typing import TYPE_CHECKING, Any
+
+from .protocol import Ending, Observation, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Records = list[dict[str, Any]]
+#: Top-level names that a tree often has and the runner has too: not a sign of a wrong import.
+_COMMON = frozenset({"conftest", "setup", "tests", "test", "docs"})
+
+
+def observe(
+    result: dict[str, Any],
+    *,
+    hidden: str,
+    must_pass: tuple[str, str],
+    must_fail: tuple[str, str],
+    expected: frozenset[str],
+    tops: Sequence[str],
+    roots: Sequence[str],
+    oom: bool,
+) -> Observation:
+    """Interpret what the supervisor wrote.
+
+    Args:
+        result: the supervisor's result: returncode, timed_out, records (JSON lines), output, seconds.
+        hidden: file name of the hidden test.
+        must_pass: file names of the canaries before and after that must pass.
+        must_fail: the same, of those that must fail.
+        expected: names of the tests that the hidden file defines; each needs a pass of its call phase.
+        tops: top-level module names that the tree provides.
+        roots: absolute import roots in the sandbox.
+        oom: whether the sandbox saw a kill for memory.
+    """
+    records = _parse(result["records"])
+    finished = any(r.get("event") == "finished" for r in records)
+    ending: Ending
+    if result["timed_out"]:
+        ending = "timed-out"
+    elif oom:
+        ending = "out-of-memory"
+    elif not finished:
+        ending = "crashed"
+    else:
+        ending = "completed"
+    outcome, exception, message = _outcome(records, hidden, expected)
+    loaded = _loaded(records, tops)
+    inside = [f for f in loaded.values() if _below(f, roots)]
+    return Observation(
+        outcome=outcome,
+        ending=ending,
+        canaries=_canaries(records, must_pass, must_fail),
+        exception=exception,
+        message=message,
+        modules=len(inside),
+        foreign={n: f for n, f in loaded.items() if not _below(f, roots) and n not in _COMMON} or None,
+        log=str(result["output"]).encode(),
+        duration=float(result["seconds"]),
+    )
+
+
+def _parse(text: str) -> Records:
+    records: Records = []
+    for line in text.splitlines():
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict):
+            records.append(record)
+    return records
+
+
+def _reports(records: Records, file: str) -> Records:
+    return [r for r in records if r.get("event") == "report" and _file(r.get("test")) == file]
+
+
+def _file(test: Any) -> str:
+    return posixpath.basename(str(test).split("::")[0])
+
+
+def _outcome(records: Records, hidden: str, expected: frozenset[str]) -> tuple[Outcome, str, str]:
+    for record in records:
+        if record.get("event") == "collect-error" and _file(record.get("file")) == hidden:
+            message = str(record.get("message", "")).removeprefix("E ").strip()
+            return "error", message.split(":")[0], message
+    reports = _reports(records, hidden)
+    for when in ("setup", "teardown", "call"):
+        for r in reports:
+            if r["when"] == when and r["outcome"] == "failed":
+                return ("failed" if when == "call" else "error"), str(r["exception"]), str(r["message"])
+    for r in reports:
+        if r["outcome"] == "skipped" or r["xfail"]:
+            return "skipped", str(r["exception"]), str(r["message"])
+    passed = {_name(r["test"]) for r in reports if r["when"] == "call" and r["outcome"] == "passed"}
+    torn_down = {_name(r["test"]) for r in reports if r["when"] == "teardown" and r["outcome"] == "passed"}
+    collected = {
+        _name(t)
+        for r in records
+        if r.get("event") == "collected"
+        for t in r.get("tests", ())
+        if _file(t) == hidden
+    }
+    bare = {name.split("[")[0] for name in passed}
+    if passed and expected <= bare and collected <= passed and passed <= torn_down:
+        return "passed", "", ""
+    return "absent", "", "not every test of the file has a recorded pass of its call phase"
+
+
+def _name(test: Any) -> str:
+    return str(test).partition("::")[2]
+
+
+def _canaries(records: Records, must_pass: tuple[str, str], must_fail: tuple[str, str]) -> Any:
+    seen = 0
+    for files, wanted, exception in ((must_pass, "passed", ""), (must_fail, "failed", "AssertionError")):
+        for file in files:
+            calls = [r for r in _reports(records, file) if r["when"] == "call"]
+            others = [r for r in _reports(records, file) if r["when"] != "call" and r["outcome"] != "passed"]
+            if others or len(calls) > 1:
+                return "bent"
+            for r in calls:
+                if r["outcome"] != wanted or r["exception"] != exception or r["xfail"]:
+                    return "bent"
+                seen += 1
+    return "behaved" if seen == 4 else "absent"
+
+
+def _loaded(records: Records, tops: Sequence[str]) -> dict[str, str]:
+    wanted = frozenset(tops)
+    return {
+        name: file
+        for r in records
+        if r.get("event") == "modules"
+        for name, file in r.get("files", {}).items()
+        if name.split(".")[0] in wanted
+    }
+
+
+def _below(file: str, roots: Sequence[str]) -> bool:
+    return any(posixpath.normpath(file).startswith(posixpath.normpath(root) + "/") for root in roots)

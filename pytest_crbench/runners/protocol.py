@@ -1,0 +1,75 @@
+"""What a test runner observes in one fresh sandbox; deciding a verdict from it is the core's work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ..core.model import Check, Environment, File
+    from ..sandbox.protocol import Sandbox
+
+#: ``error``: collection, set-up or tear-down failed. ``absent``: no test of that file was recorded.
+Outcome = Literal["passed", "failed", "error", "skipped", "absent"]
+Ending = Literal["completed", "timed-out", "out-of-memory", "crashed"]
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What one run of a hidden test showed.
+
+    ``outcome`` is that of the named test; ``exception`` the class name it ended with, ``message`` its first
+    line. ``canaries``: "behaved", "bent" (one said the opposite of what it must) or "absent" (the run ended
+    before the last of them). ``foreign`` maps modules that the tree should have provided to the files they
+    came from instead; ``modules`` counts those that came from the tree.
+    """
+
+    outcome: Outcome
+    ending: Ending
+    canaries: Literal["behaved", "bent", "absent"]
+    exception: str = ""
+    message: str = ""
+    modules: int = 0
+    foreign: Mapping[str, str] | None = None
+    log: bytes = b""
+    duration: float = 0.0
+
+    @property
+    def proper(self) -> bool:
+        """Whether the test ran to a result of its own: it passed, or failed in its call phase."""
+        return (
+            self.ending == "completed"
+            and self.canaries == "behaved"
+            and not self.foreign
+            and self.outcome in ("passed", "failed")
+        )
+
+
+class Runner(Protocol):
+    """Runs the hidden test of one check."""
+
+    name: str
+    #: Part of every verdict's key: results made by another way of running are not taken over.
+    version: str
+
+    def run(
+        self,
+        sandbox: Sandbox,
+        check: Check,
+        environment: Environment,
+        *,
+        tops: Sequence[str],
+        changed: Sequence[File],
+        deleted: Sequence[str],
+        timeout: float,
+    ) -> Observation:
+        """Apply a revision's files to the sandbox's tree and run the hidden test of ``check`` there.
+
+        Raises:
+            InfraError: if the sandbox fails; never for anything that the code under test does.
+        """
+
+    def steers(self, path: str, environment: Environment) -> bool:
+        """Whether a changed file could steer the test run itself and cannot be made inert."""

@@ -1,0 +1,217 @@
+"""Runs a Python hidden test with pytest so that nothing in the tree steers the run.
+
+The test lies outside the tree, between canaries that must pass and must fail, under names that cannot be told
+from its own. Configuration, root, conftest and plugins are ours; the tree reaches ``sys.path`` by our
+configuration alone, and only if the test may import it. docs/design.md lists each measure and its reason.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sys
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from ..core import digest
+from ..core.errors import InfraError
+from ..core.model import File
+from .observe import observe
+from .static import needs_tree_on_path, test_names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..core.model import Check, Environment
+    from ..sandbox.protocol import ExecResult, Sandbox
+    from .protocol import Observation
+
+_RECORD_LIMIT = 4 * 1024**2
+_OUTPUT_LIMIT = 256 * 1024
+#: Seconds that the supervisor gets to start and to write its result, beyond the hidden test's own limit.
+_SLACK = 20.0
+#: Modules that pytest imports late: one of these names at an import root would run in pytest's place.
+_RUNNER_MODULES = frozenset({"pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments", "py"})
+_PASS = "def {name}():\n    values = [n * n for n in range({n})]\n    assert sum(values) == {right}\n"
+_FAIL = "def {name}():\n    values = [n * n for n in range({n})]\n    assert sum(values) == {right} + 1\n"
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Where one run's files lie in the sandbox, and which test file is which."""
+
+    folder: str
+    pycache: str
+    result: str
+    hidden: str
+    must_pass: tuple[str, str]
+    must_fail: tuple[str, str]
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        return (self.must_pass[0], self.must_fail[0], self.hidden, self.must_pass[1], self.must_fail[1])
+
+
+class PytestRunner:
+    """The runner for Python tests; see `runners.protocol.Runner`."""
+
+    name = "pytest"
+
+    @property
+    def version(self) -> str:
+        """Digest of the programs that run inside the sandbox and of how they are called."""
+        return _version()
+
+    def run(
+        self,
+        sandbox: Sandbox,
+        check: Check,
+        environment: Environment,
+        *,
+        tops: Sequence[str],
+        changed: Sequence[File],
+        deleted: Sequence[str],
+        timeout: float,
+    ) -> Observation:
+        """Apply a revision's files and run the hidden test of ``check``; see the protocol."""
+        layout = _layout(sandbox)
+        roots = _roots(sandbox, environment, check)
+        files = _files(check, layout, roots, tops)
+        files.append(_plan(sandbox, layout, deleted, timeout))
+        if changed:
+            sandbox.put(changed, sandbox.workdir)
+        sandbox.put(files, layout.folder)
+        done = sandbox.exec(
+            [sandbox.python, "-I", f"{layout.folder}/supervise.py"],
+            timeout=timeout + _SLACK,
+            cwd=layout.folder,
+        )
+        try:
+            result = json.loads(sandbox.get(layout.result))
+        except FileNotFoundError:
+            return _died(done)
+        except ValueError as error:
+            raise InfraError(
+                f"the result of a hidden test is not readable ({error}); run the check again",
+                reason="sandbox",
+            ) from error
+        where = roots or [sandbox.workdir]
+        return observe(
+            result,
+            hidden=layout.hidden,
+            must_pass=layout.must_pass,
+            must_fail=layout.must_fail,
+            expected=test_names(check.test),
+            tops=tops,
+            roots=where,
+            oom=done.oom_killed,
+        )
+
+    def steers(self, path: str, environment: Environment) -> bool:
+        """Whether a file would, at an import root, stand in for a standard library or runner module.
+
+        ``conftest.py``, ``pytest.ini`` and their kind need no such care: they lie where nothing looks.
+        """
+        for root in environment.import_roots:
+            prefix = "" if root in (".", "") else root.rstrip("/") + "/"
+            if not path.startswith(prefix):
+                continue
+            top = path[len(prefix) :].split("/")[0].split(".")[0]
+            if top in sys.stdlib_module_names or top in _RUNNER_MODULES:
+                return True
+        return False
+
+
+def _layout(sandbox: Sandbox) -> _Layout:
+    tokens = [secrets.token_hex(4) for _ in range(8)]
+    names = [f"test_{token}.py" for token in tokens[:5]]
+    return _Layout(
+        folder=f"{sandbox.scratch}/{tokens[5]}",
+        pycache=f"{sandbox.scratch}/{tokens[6]}",
+        result=f"{sandbox.scratch}/{tokens[5]}/{tokens[7]}",
+        hidden=names[0],
+        must_pass=(names[1], names[2]),
+        must_fail=(names[3], names[4]),
+    )
+
+
+def _roots(sandbox: Sandbox, environment: Environment, check: Check) -> list[str]:
+    if check.kind == "structural" and not needs_tree_on_path(check.test):
+        return []
+    return [
+        sandbox.workdir if root in (".", "") else f"{sandbox.workdir}/{root.strip('/')}"
+        for root in environment.import_roots
+    ]
+
+
+def _files(check: Check, layout: _Layout, roots: list[str], tops: Sequence[str]) -> list[File]:
+    named = min(test_names(check.test), default="test_it").rpartition("::")[2]
+    ini = "[pytest]\npython_files = test_*.py\nconsole_output_style = classic\naddopts =\npythonpath =\n"
+    ini += "".join(f"    {root}\n" for root in roots)
+    texts = {
+        "pytest.ini": ini,
+        "order": "\n".join(layout.order),
+        "tops": "\n".join(tops),
+        "conftest.py": _inside("recorder.py"),
+        "launch.py": _inside("launch.py"),
+        "supervise.py": _inside("supervise.py"),
+        layout.hidden: check.test,
+    }
+    for index, (must_pass, must_fail) in enumerate(zip(layout.must_pass, layout.must_fail, strict=True)):
+        count = 3 + secrets.randbelow(7) + index
+        numbers = {"name": named, "n": count, "right": sum(n * n for n in range(count))}
+        texts[must_pass] = _PASS.format(**numbers)
+        texts[must_fail] = _FAIL.format(**numbers)
+    return [File(name, text.encode()) for name, text in texts.items()]
+
+
+def _plan(sandbox: Sandbox, layout: _Layout, deleted: Sequence[str], timeout: float) -> File:
+    plan = {
+        "workdir": sandbox.workdir,
+        "deleted": list(deleted),
+        "launcher": f"{layout.folder}/launch.py",
+        "pycache": layout.pycache,
+        "result": layout.result,
+        "timeout": timeout,
+        "record_limit": _RECORD_LIMIT,
+        "output_limit": _OUTPUT_LIMIT,
+        "env": {
+            "PATH": f"{sandbox.python.rpartition('/')[0]}:/usr/local/bin:/usr/bin:/bin",
+            "HOME": sandbox.scratch,
+            "TMPDIR": sandbox.scratch,
+            "LANG": "C.UTF-8",
+            "LC_ALL": "C.UTF-8",
+            "TZ": "UTC",
+            "PYTHONHASHSEED": "0",
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        },
+    }
+    return File("plan.json", json.dumps(plan).encode())
+
+
+def _died(done: ExecResult) -> Observation:
+    """Tell why the supervisor left no result: our outer limit, the memory limit, or somebody's kill."""
+    from .protocol import Observation
+
+    ending = "timed-out" if done.timed_out else "out-of-memory" if done.oom_killed else "crashed"
+    return Observation(
+        outcome="absent",
+        ending=ending,
+        canaries="absent",
+        message=f"the test's supervisor ended without a result (exit status {done.returncode})",
+        log=done.stdout + done.stderr,
+        duration=done.duration,
+    )
+
+
+def _inside(name: str) -> str:
+    return resources.files(__package__).joinpath("inside", name).read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=1)
+def _version() -> str:
+    parts = [_inside(name) for name in ("recorder.py", "launch.py", "supervise.py")]
+    here = resources.files(__package__).joinpath("pytest_runner.py").read_text(encoding="utf-8")
+    return digest.of([*parts, here])[:16]
