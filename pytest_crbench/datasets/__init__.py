@@ -1,0 +1,82 @@
+"""Datasets: a path or a bundled name becomes instances of one shape, offline and in a stable order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..core.model import Dataset
+
+#: What may stand before the first colon of a dataset's name: how its files are to be read.
+KINDS = ("native",)
+
+
+def open_dataset(spec: str) -> Dataset:
+    """Load a dataset by name or path.
+
+    Args:
+        spec: the name of a bundled dataset (``releases``), a folder of instances, or the folder of one
+            instance; ``native:PATH`` says the kind. A bundled name wins over a folder of the same name:
+            write ``./releases`` for the folder.
+
+    Raises:
+        UsageError: if there is no such dataset, or one of its files is broken; all problems are listed.
+    """
+    from ..core.errors import UsageError
+    from .native import load
+
+    kind, separator, rest = spec.partition(":")
+    if separator and kind in KINDS:
+        return load(_expand(rest))
+    if spec in bundled_names():
+        return load(bundled(spec))
+    path = _expand(spec)
+    if not path.exists():
+        raise UsageError(
+            f"no dataset {spec!r}: neither a bundled one ({', '.join(bundled_names()) or 'none found'}) "
+            "nor an existing folder. Name a folder that holds <id>/instance.toml, or one such <id> folder."
+        )
+    return load(path)
+
+
+def bundled(name: str = "releases") -> Path:
+    """Return the folder of a dataset that ships with the package.
+
+    Raises:
+        UsageError: if there is none of that name.
+    """
+    from ..core.errors import UsageError
+
+    for root in _roots():
+        if name in _names(root):
+            return root / name
+    raise UsageError(
+        f"no bundled dataset {name!r}; there are: {', '.join(bundled_names()) or 'none'}. "
+        "For a folder of your own give its path."
+    )
+
+
+def bundled_names() -> tuple[str, ...]:
+    """Return the names of the datasets that ship with the package, sorted."""
+    return tuple(sorted({name for root in _roots() for name in _names(root)}))
+
+
+def _roots() -> tuple[Path, ...]:
+    """Where bundled datasets lie: in the installed package, or at the top of a source checkout."""
+    package = Path(__file__).resolve().parent.parent
+    installed = package / "_instances"
+    if installed.is_dir():
+        return (installed,)
+    checkout = package.parent
+    # A folder named "instances" that happens to lie beside the package in site-packages is not ours.
+    is_ours = (checkout / "pyproject.toml").is_file() and (checkout / "instances").is_dir()
+    return (checkout / "instances",) if is_ours else ()
+
+
+def _names(root: Path) -> list[str]:
+    return [folder.name for folder in root.iterdir() if (folder / "dataset.toml").is_file()]
+
+
+def _expand(spec: str) -> Path:
+    return Path(spec).expanduser()

@@ -1,0 +1,265 @@
+"""One instance folder: ``instance.toml`` and its hidden tests become an `Instance`."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import asdict
+from datetime import date
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from pydantic import BaseModel, ValidationError
+
+from ..core import digest
+from ..core.model import Artifact, Check, Environment, Instance, ReviewComment, Source
+from .problems import Problems, words
+from .schema import (
+    CommentTable,
+    EnvironmentTable,
+    GitPatchSource,
+    GitSource,
+    InstanceFile,
+    PypiSource,
+    TreeSource,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def read_toml(file: Path, model: type[Model], problems: Problems) -> Model | None:
+    """Read and validate one TOML file; None if it cannot be used, with the reasons in ``problems``."""
+    try:
+        table = tomllib.loads(file.read_bytes().decode("utf-8"))
+    except UnicodeDecodeError as error:
+        problems.add(file, "", words(f"a byte that is not UTF-8 at offset {error.start}"), "UTF-8 text")
+    except tomllib.TOMLDecodeError as error:
+        problems.add(file, "", words(str(error)), "valid TOML")
+    except OSError as error:
+        problems.add(file, "", words(error.strerror or "a read error"), "a readable file")
+    else:
+        try:
+            return model.model_validate(table)
+        except ValidationError as error:
+            problems.add_invalid(file, model, error)
+    return None
+
+
+def load_instance(folder: Path, dataset: str, problems: Problems) -> Instance | None:
+    """Load the instance in ``folder``; None if it is broken, with the reasons in ``problems``.
+
+    The digest of the instance covers all of its file but ``[validation]``, its tests, and the content of
+    the folders and patches that it names. The digest of a check covers what decides its verdict: test,
+    comment, language, base, head and environment (not ``fixed``, nor what results are grouped by).
+    """
+    file = folder / "instance.toml"
+    data = read_toml(file, InstanceFile, problems)
+    if data is None:
+        return None
+    before = len(problems.found)
+    _check_date(file, data, problems)
+    _check_environment(file, data.environment, problems)
+    source, contents = _source(file, data, problems)
+    tests = _comments(file, data, problems)
+    if len(problems.found) > before:
+        return None
+    environment = Environment(
+        python=data.environment.python,
+        runner=data.environment.runner,
+        import_roots=tuple(data.environment.import_roots),
+        install=data.environment.install,
+        requirements=tuple(data.environment.requirements),
+        as_of=data.created_at,
+        network=data.environment.network,
+    )
+    written = data.model_dump(mode="json", by_alias=True, exclude={"validation"}, exclude_defaults=True)
+    decides = {
+        "language": data.language,
+        "source": {k: v for k, v in written["source"].items() if not k.startswith("fixed")},
+        "contents": {k: v for k, v in contents.items() if not k.startswith("fixed")},
+        "environment": asdict(environment),
+    }
+    return Instance(
+        dataset=dataset,
+        id=data.id,
+        language=data.language,
+        origin=data.origin,
+        source=source,
+        title=data.pull_request.title,
+        body=data.pull_request.body,
+        environment=environment,
+        checks=tuple(_check(c, t, decides) for c, t in zip(data.comment, tests, strict=True)),
+        digest=digest.of({"file": written, "tests": tests, "contents": contents}),
+        created_at=data.created_at,
+        repo=data.repo or source.package,
+        path=folder,
+    )
+
+
+def _check(table: CommentTable, test: str, decides: dict[str, Any]) -> Check:
+    comment = ReviewComment(
+        id=table.id,
+        body=table.body,
+        path=table.path,
+        lines=cast("tuple[int, int]", tuple(table.lines)) if table.lines else None,
+        side=table.side,
+        level=table.level,
+        suggestion=table.suggestion,
+    )
+    return Check(
+        id=table.id,
+        comment=comment,
+        kind=table.kind,
+        category=table.category,
+        test=test,
+        digest=digest.of({**decides, "comment": asdict(comment), "test": test}),
+    )
+
+
+def _check_date(file: Path, data: InstanceFile, problems: Problems) -> None:
+    if data.created_at is None:
+        return
+    try:
+        date.fromisoformat(data.created_at)
+    except ValueError:
+        problems.add(file, "created_at", data.created_at, "a day that exists, as YYYY-MM-DD")
+
+
+def _check_environment(file: Path, table: EnvironmentTable, problems: Problems) -> None:
+    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    try:
+        SpecifierSet(table.python)
+    except InvalidSpecifier:
+        problems.add(file, "environment.python", table.python, 'a version specifier such as ">=3.11"')
+    for index, requirement in enumerate(table.requirements):
+        try:
+            Requirement(requirement)
+        except InvalidRequirement:
+            key = f"environment.requirements[{index}]"
+            problems.add(file, key, requirement, 'a requirement such as "markupsafe" or "attrs>=22"')
+    for index, root in enumerate(table.import_roots):
+        if not _stays_inside(root):
+            key = f"environment.import_roots[{index}]"
+            problems.add(file, key, root, 'a folder of the tree, such as "src" or "."')
+
+
+def _comments(file: Path, data: InstanceFile, problems: Problems) -> list[str]:
+    """Check what one field alone does not show; return the source of each hidden test."""
+    seen: set[str] = set()
+    tests: list[str] = []
+    for index, comment in enumerate(data.comment):
+        key = f"comment[{index}]"
+        if comment.id.casefold() in seen:
+            problems.add(
+                file, f"{key}.id", comment.id, "an id that no other comment has (case does not count)"
+            )
+        seen.add(comment.id.casefold())
+        _check_place(file, key, comment, problems)
+        tests.append(_test(file, f"{key}.test", comment.test, problems))
+    return tests
+
+
+def _check_place(file: Path, key: str, comment: CommentTable, problems: Problems) -> None:
+    if comment.path is not None and not _stays_inside(comment.path):
+        problems.add(
+            file, f"{key}.path", comment.path, "a file of the tree: POSIX path, relative to its root"
+        )
+    if comment.lines is not None and comment.lines[0] > comment.lines[1]:
+        problems.add(file, f"{key}.lines", comment.lines, "[first, last] with first not after last")
+    wanted = {"inline": (True, True), "file": (True, False), "general": (False, False)}[comment.level]
+    for name, want, value in zip(("path", "lines"), wanted, (comment.path, comment.lines), strict=True):
+        if want and value is None:
+            problems.add(file, f"{key}.{name}", words("nothing"), f'a value, as level is "{comment.level}"')
+        elif not want and value is not None:
+            problems.add(file, f"{key}.{name}", value, f'nothing, as level is "{comment.level}"')
+    if comment.suggestion is not None and (comment.lines is None or comment.side != "right"):
+        problems.add(
+            file, f"{key}.suggestion", comment.suggestion, "nothing, as it has no lines of head to replace"
+        )
+
+
+def _test(file: Path, key: str, name: str, problems: Problems) -> str:
+    folder = file.parent.resolve()
+    path = (folder / name).resolve()
+    if not _stays_inside(name) or not path.is_relative_to(folder):
+        problems.add(file, key, name, "a file inside the instance's folder")
+    elif not name.endswith(".py"):
+        problems.add(file, key, name, "a Python file (.py), as the runner is pytest")
+    elif not path.is_file():
+        problems.add(file, key, name, f"a file: there is no {path}")
+    else:
+        try:
+            text = path.read_bytes().decode("utf-8")
+        except UnicodeDecodeError:
+            problems.add(file, key, name, "a test file that is UTF-8 text")
+        else:
+            if text.strip():
+                return text
+            problems.add(file, key, name, "a test file that is not empty")
+    return ""
+
+
+def _source(file: Path, data: InstanceFile, problems: Problems) -> tuple[Source, dict[str, str]]:
+    """Return the source with its paths resolved, and the digests of local content that it names."""
+    table = data.source
+    if isinstance(table, PypiSource):
+        base, head = (Artifact(a.file, a.sha256) for a in (table.base, table.head))
+        fixed = Artifact(table.fixed.file, table.fixed.sha256) if table.fixed else None
+        return Source("pypi", base, head, fixed, package=table.package), {}
+    if isinstance(table, GitSource):
+        return Source("git", table.base, table.head, table.fixed, url=_url(file, table.url)), {}
+    if isinstance(table, GitPatchSource):
+        return _patch_source(file, table, problems)
+    return _tree_source(file, table, problems)
+
+
+def _patch_source(file: Path, table: GitPatchSource, problems: Problems) -> tuple[Source, dict[str, str]]:
+    if table.fixed is not None and table.fixed_patch is not None:
+        problems.add(file, "source.fixed_patch", table.fixed_patch, "nothing, as source.fixed is given")
+    contents: dict[str, str] = {}
+    paths: dict[str, Path] = {}
+    for key, name in (("patch", table.patch), ("fixed_patch", table.fixed_patch)):
+        if name is None:
+            continue
+        paths[key] = path = (file.parent / name).resolve()
+        if path.is_file():
+            contents[key] = digest.of_file(path)
+        else:
+            problems.add(file, f"source.{key}", name, f"a file: there is no {path}")
+    url = _url(file, table.url)
+    source = Source(
+        "git+patch",
+        table.base,
+        None,
+        table.fixed,
+        url=url,
+        patch=paths["patch"],
+        fixed_patch=paths.get("fixed_patch"),
+    )
+    return source, contents
+
+
+def _tree_source(file: Path, table: TreeSource, problems: Problems) -> tuple[Source, dict[str, str]]:
+    contents: dict[str, str] = {}
+    paths: dict[str, Path] = {}
+    for key, name in (("base", table.base), ("head", table.head), ("fixed", table.fixed)):
+        if name is None:
+            continue
+        paths[key] = path = (file.parent / name).resolve()
+        if path.is_dir():
+            contents[key] = digest.of_tree(path)
+        else:
+            problems.add(file, f"source.{key}", name, f"a folder: there is no {path}")
+    return Source("tree", paths["base"], paths["head"], paths.get("fixed")), contents
+
+
+def _url(file: Path, url: str) -> str:
+    """Resolve a URL that is a path relative to the instance's folder."""
+    return str((file.parent / url).resolve()) if url.startswith(("./", "../")) else url
+
+
+def _stays_inside(path: str) -> bool:
+    return not path.startswith("/") and "\0" not in path and "\\" not in path and ".." not in path.split("/")

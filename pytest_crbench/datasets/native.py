@@ -1,0 +1,84 @@
+"""The native format: a folder with an optional ``dataset.toml`` and one folder per instance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..core import digest
+from ..core.errors import UsageError
+from ..core.model import Dataset
+from ..core.text import slug
+from .instance import load_instance, read_toml
+from .problems import Problems, words
+from .schema import DatasetFile
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ..core.model import Instance
+
+
+def load(path: Path) -> Dataset:
+    """Load the dataset in a folder, or the one instance whose folder (or ``instance.toml``) it is.
+
+    An instance opened alone has the dataset name that it has as part of its dataset, so that its node ids
+    are the same: that of the ``dataset.toml`` beside its folder, else the name of the folder around it.
+
+    Raises:
+        UsageError: if there is nothing to load or a file is broken; lists all problems, not the first.
+    """
+    folder = (path.parent if path.name in ("instance.toml", "dataset.toml") else path).absolute()
+    if not folder.is_dir():
+        raise UsageError(f"{path} is not a folder: a dataset is a folder that holds <id>/instance.toml.")
+    problems = Problems()
+    alone = (folder / "instance.toml").is_file()
+    root = folder.parent if alone else folder
+    described = (root / "dataset.toml").is_file()
+    about = read_toml(root / "dataset.toml", DatasetFile, problems) if described else None
+    if about is None:  # broken or absent; if broken, the instances are still read, to tell their problems too
+        about = DatasetFile.model_validate({"schema": 1, "name": slug(root.resolve().name)})
+    folders = [folder] if alone else _folders(root, about.instances, problems)
+    if not folders and not problems.found:
+        raise UsageError(
+            f"no instance in {path}: a dataset is a folder that holds <id>/instance.toml, or one such <id> "
+            "folder."
+        )
+    loaded = [load_instance(f, about.name, problems) for f in folders]
+    instances = tuple(i for i in loaded if i is not None)
+    _check_ids(instances, problems)
+    problems.raise_if_any(path)
+    content = {"name": about.name, "notice": about.notice, "instances": [[i.id, i.digest] for i in instances]}
+    return Dataset(
+        name=about.name,
+        title=about.title,
+        notice=about.notice,
+        instances=instances,
+        digest=digest.of(content),
+        path=folder,
+    )
+
+
+def _folders(root: Path, patterns: list[str], problems: Problems) -> list[Path]:
+    """Return the instance folders that the patterns name: in their order, sorted within each, once each."""
+    found: dict[Path, None] = {}
+    for index, pattern in enumerate(patterns):
+        key = f"instances[{index}]"
+        if pattern.startswith("/") or ".." in pattern.split("/"):
+            problems.add(root / "dataset.toml", key, pattern, "a path inside the dataset's folder")
+            continue
+        matches = sorted(p for p in root.glob(pattern) if (p / "instance.toml").is_file())
+        if not matches and (root / "dataset.toml").is_file():
+            problems.add(
+                root / "dataset.toml", key, pattern, "folders that hold an instance.toml: none matches"
+            )
+        found.update(dict.fromkeys(matches))
+    return list(found)
+
+
+def _check_ids(instances: tuple[Instance, ...], problems: Problems) -> None:
+    first: dict[str, Instance] = {}
+    for instance in instances:
+        other = first.setdefault(instance.id.casefold(), instance)
+        if other is not instance and instance.path is not None:
+            where = words(f"{instance.id!r}, which {other.path} has too")
+            problems.add(instance.path / "instance.toml", "id", where, "an id unique in its dataset")
