@@ -1,0 +1,90 @@
+"""The budget of a whole run: one file for all its workers, looked at before each call.
+
+A limit per process does not bound a run of many (SWE-agent#979).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import InfraError
+from ..core.store import locked, write_json
+from .usage import Price, Usage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """Adds up the usage of all processes of a run in ``path``; a resumed run goes on from what is there.
+
+    Calls that run at the same moment as the one that reaches the total are not recalled: a run of N
+    workers may pass its total by at most N calls.
+    """
+
+    path: Path
+    total_tokens: int | None = None
+    total_cost: float | None = None
+    price: Price | None = None
+
+    def check(self) -> None:
+        """Let a call through if the run still has budget.
+
+        Raises:
+            InfraError: ``budget``, if a total is reached; ``ledger``, if the file cannot be read.
+        """
+        if self.total_tokens is None and self.total_cost is None:
+            return
+        spent = self.spent()
+        if self.total_tokens is not None and spent.tokens >= self.total_tokens:
+            raise _exceeded(f"{spent.tokens} tokens", "--crbench-total-tokens", self.total_tokens)
+        if self.total_cost is not None and self.price is not None:
+            cost = self.price.cost(spent)
+            if cost >= self.total_cost:
+                raise _exceeded(f"{cost:.4f} of cost", "--crbench-total-cost", self.total_cost)
+
+    def add(self, usage: Usage) -> None:
+        """Add the usage of one call.
+
+        Raises:
+            InfraError: if the file cannot be read or written.
+        """
+        with locked(self.path.with_name(f".{self.path.name}.lock"), log=lambda _line: None, what="ledger"):
+            total = self.spent() + usage
+            value: dict[str, Any] = total.as_dict()
+            if self.price is not None:
+                value["cost"] = round(self.price.cost(total), 6)
+            write_json(self.path, value)
+
+    def spent(self) -> Usage:
+        """Return what the run has used so far.
+
+        Raises:
+            InfraError: if the file is there and cannot be read: an unknown sum is not 0.
+        """
+        try:
+            value = json.loads(self.path.read_bytes())
+        except FileNotFoundError:
+            return Usage()
+        except (OSError, ValueError) as error:
+            raise self._unreadable() from error
+        if not isinstance(value, dict):
+            raise self._unreadable()
+        return Usage.from_dict(value)
+
+    def _unreadable(self) -> InfraError:
+        return InfraError(
+            f"cannot read {self.path}, which holds what the run has used; delete it to count from 0 again",
+            reason="ledger",
+        )
+
+
+def _exceeded(spent: str, option: str, limit: float) -> InfraError:
+    return InfraError(
+        f"the run has used {spent}, its total is {option}={limit}: no further model call is made. "
+        f"Raise {option} and finish the run with --crbench-resume --crbench-rerun-errors.",
+        reason="budget",
+    )
