@@ -1,0 +1,257 @@
+"""A revision as bytes: from an edited folder to a patch against head, and back.
+
+Left out of a revision, by rule (see `files`): byte code and tool caches, generated packaging metadata, and
+what git itself refuses (``.git`` anywhere). All else counts, untracked and ignored files included.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..core.errors import AgentError, InfraError
+from ..core.text import printable
+from . import files, git
+from .objects import Commit, commit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ..core.model import Tree
+    from .files import Entry
+
+_MIB = 1024 * 1024
+_CHUNK = _MIB
+#: New content of changed files may be this many times the limit of the patch, which is compressed.
+_CONTENT_FACTOR = 8
+_DIFF = ("diff", "--binary", "--full-index", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv")
+_DIFF_NAMES = ("--src-prefix=a/", "--dst-prefix=b/")
+_ABSENT = "0" * 40
+
+
+@dataclass(frozen=True)
+class ChangedFile:
+    """A file or link as the revision leaves it: POSIX path, content (a link's target), git mode."""
+
+    path: str
+    content: bytes
+    mode: str
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a revision does to head.
+
+    Apply ``deleted`` first, together with the folders that become empty, then ``files``.
+    """
+
+    files: tuple[ChangedFile, ...] = ()
+    deleted: tuple[str, ...] = ()
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Every path that the revision touches, sorted."""
+        return tuple(sorted({*self.deleted, *(file.path for file in self.files)}))
+
+
+def capture(head: Tree, edited: Path, *, limit: int = 10 * _MIB) -> bytes:
+    """Return ``git diff --binary`` from the recorded head to an edited folder, which may be hostile.
+
+    Args:
+        head: the tree that was edited.
+        edited: the folder as it is now; nothing in it is run or configures anything.
+        limit: most bytes of the patch.
+
+    Returns:
+        The patch; ``b""`` if nothing changed.
+
+    Raises:
+        AgentError: ``too-large`` beyond the limit, ``unreadable`` if the folder cannot be read.
+        InfraError: if git or the disk fails.
+    """
+    before = _relevant(files.scan(head.path))
+    try:
+        after = _relevant(files.scan(edited))
+        changed = {path for path in {*before, *after} if not _same(before.get(path), after.get(path))}
+        new = {path: after[path] for path in after if path in changed}
+        size = sum(entry.size for entry in new.values())
+        if size > limit * _CONTENT_FACTOR:
+            raise _too_large(f"{len(new)} changed files of {size} bytes together", limit)
+        patch = _diff({path: before[path] for path in before if path in changed}, new) if changed else b""
+    except OSError as error:
+        raise AgentError(
+            f"cannot read the edited tree {edited}: {error}. The agent must leave its files readable.",
+            reason="unreadable",
+        ) from error
+    if len(patch) > limit:
+        raise _too_large(f"a patch of {len(patch)} bytes for {len(changed)} files", limit)
+    return patch
+
+
+def changes(head: Tree, patch: bytes) -> Changes:
+    """Return what a patch makes of head, applied as bytes, without reading more of head than it touches.
+
+    Raises:
+        AgentError: ``unappliable`` if it is no patch or does not fit head, ``unsafe-path`` if it reaches
+            out of the tree or into ``.git``.
+        InfraError: if git or the disk fails.
+    """
+    if not patch.strip():
+        return Changes()
+    with _repository() as git_dir:
+        touched = _touched(git_dir, patch)
+        before = _read_head(head, touched, patch)
+        if before:
+            commit(git_dir, [Commit("head", b"Head\n", before)])
+            git.run(["read-tree", "refs/heads/head"], git_dir=git_dir)
+        git.run(
+            ["apply", "--cached", "--binary", "--whitespace=nowarn", "-"],
+            git_dir=git_dir,
+            feed=patch,
+            failure=_unappliable,
+        )
+        listed = git.run(
+            ["diff-index", "--cached", "--raw", "--no-renames", "-z", "--no-abbrev", _tree(git_dir, before)],
+            git_dir=git_dir,
+        )
+        return _complete(head, *_contents(git_dir, listed))
+
+
+def materialise(head: Tree, patch: bytes, destination: Path) -> None:
+    """Write head with the revision applied to a new folder (special files and a top-level ``.git`` left out).
+
+    Raises:
+        AgentError: as `changes`.
+        InfraError: if git or the disk fails.
+    """
+    wanted = changes(head, patch)
+    touched = set(wanted.paths)
+    try:
+        destination.mkdir(parents=True, exist_ok=True)
+        for path, entry in files.scan(head.path).items():
+            if path not in touched:
+                files.write(destination, path, entry.read(), entry.mode)
+        for file in wanted.files:
+            files.write(destination, file.path, file.content, file.mode)
+    except OSError as error:
+        raise InfraError(
+            f"cannot write the revised tree to {destination}: {error}. Free some space, then run again.",
+            reason="disk",
+        ) from error
+
+
+def _relevant(entries: Mapping[str, Entry]) -> dict[str, Entry]:
+    return {
+        path: entry
+        for path, entry in entries.items()
+        if not (files.is_gits(path, entry.mode) or files.is_noise(path) or files.is_generated(path))
+    }
+
+
+def _same(one: Entry | None, other: Entry | None) -> bool:
+    if one is None or other is None or (one.mode, one.size) != (other.mode, other.size):
+        return False
+    if one.mode == "120000" or one.size <= _CHUNK:
+        return one.read() == other.read()
+    with one.place.open("rb") as left, other.place.open("rb") as right:
+        while chunk := left.read(_CHUNK):
+            if chunk != right.read(_CHUNK):
+                return False
+        return not right.read(1)
+
+
+def _diff(before: Mapping[str, Entry], after: Mapping[str, Entry]) -> bytes:
+    with _repository() as git_dir:
+        commit(git_dir, [Commit("base", b"Base\n", before), Commit("head", b"Head\n", after)])
+        return git.run([*_DIFF, *_DIFF_NAMES, "refs/heads/base", "refs/heads/head", "--"], git_dir=git_dir)
+
+
+@contextmanager
+def _repository() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="crbench-") as folder:
+        git_dir = Path(folder) / "git"
+        git.init(git_dir)
+        yield git_dir
+
+
+def _touched(git_dir: Path, patch: bytes) -> list[str]:
+    """Name the files of a patch, as git reads them; both names of a renamed file come from its own lines."""
+    listed = git.run(["apply", "--numstat", "-z", "-"], git_dir=git_dir, feed=patch, failure=_unappliable)
+    paths = [os.fsdecode(row.split(b"\t", 2)[2]) for row in listed.split(b"\0") if row]
+    for path in paths:
+        if files.is_unsafe(path):
+            raise AgentError(
+                f"the revision touches {printable(ascii(path))}, which is outside the tree or git's own. "
+                "Nothing of it was applied.",
+                reason="unsafe-path",
+            )
+    return paths
+
+
+def _read_head(head: Tree, touched: list[str], patch: bytes) -> dict[str, Entry]:
+    """Read what a patch needs of head: the files it touches, and what stands where it needs a folder."""
+    if any(mark in patch for mark in (b"\nrename from ", b"\ncopy from ")):  # a patch made elsewhere
+        return {p: e for p, e in files.scan(head.path).items() if not files.is_gits(p, e.mode)}
+    wanted = set(touched)
+    for path in touched:
+        parts = path.split("/")
+        wanted.update("/".join(parts[:end]) for end in range(1, len(parts)))
+    found = {path: files.look(head.path, path) for path in sorted(wanted)}
+    return {path: entry for path, entry in found.items() if entry is not None}
+
+
+def _tree(git_dir: Path, before: Mapping[str, Entry]) -> str:
+    if before:
+        return "refs/heads/head"
+    return git.run(["hash-object", "-t", "tree", "-w", "--stdin"], git_dir=git_dir).decode().strip()
+
+
+def _contents(git_dir: Path, listed: bytes) -> tuple[dict[str, ChangedFile], set[str]]:
+    fields = listed.split(b"\0")
+    rows = [
+        (head.decode().split(), os.fsdecode(path))
+        for head, path in zip(fields[::2], fields[1::2], strict=False)
+    ]
+    deleted = {path for row, path in rows if row[3] == _ABSENT}
+    kept = [(row[1], row[3], path) for row, path in rows if row[3] != _ABSENT]
+    for mode, _blob, path in kept:
+        if mode not in ("100644", "100755", "120000") or files.is_gits(path, mode):
+            raise _unappliable(f"{path!a} would get mode {mode}")
+    blobs = git.run(
+        ["cat-file", "--batch"], git_dir=git_dir, feed=b"".join(b"%s\n" % b.encode() for _, b, _ in kept)
+    )
+    made, at = {}, 0
+    for mode, _blob, path in kept:
+        line_end = blobs.index(b"\n", at)
+        size = int(blobs[at:line_end].split()[2])
+        made[path] = ChangedFile(path, blobs[line_end + 1 : line_end + 1 + size], mode)
+        at = line_end + size + 2
+    return made, deleted
+
+
+def _complete(head: Tree, made: dict[str, ChangedFile], deleted: set[str]) -> Changes:
+    """Add to ``deleted`` what a revision leaves out but cannot stay, because its folder became a file."""
+    for path in made:
+        place = head.path / path
+        if place.is_dir() and not place.is_symlink():
+            deleted.update(f"{path}/{below}" for below in files.scan(place))
+    return Changes(tuple(made[path] for path in sorted(made)), tuple(sorted(deleted)))
+
+
+def _too_large(what: str, limit: int) -> AgentError:
+    return AgentError(
+        f"the revision is too large: {what}; at most {limit} bytes of patch are taken. "
+        "Did the agent leave build output or data in the tree?",
+        reason="too-large",
+    )
+
+
+def _unappliable(said: str) -> AgentError:
+    return AgentError(
+        f"the revision does not apply to head: {said}. It was made against another tree or is damaged.",
+        reason="unappliable",
+    )
