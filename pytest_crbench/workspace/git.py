@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 #: Author and committer of everything that is committed here; fixed, so that commit ids are stable.
 IDENTITY = "crbench <crbench@localhost>"
-DATE = "946684800 +0000"
+DATE = 946684800
 
 #: Takes every attribute away that would change bytes between a tree and its commit, or hide a diff.
 #: ``!`` (unspecified) where ``-`` has a meaning of its own: ``-diff`` is "binary", and
@@ -60,10 +60,10 @@ def environment() -> dict[str, str]:
     return {
         **kept,
         "GIT_ATTR_NOSYSTEM": "1",
-        "GIT_AUTHOR_DATE": DATE,
+        "GIT_AUTHOR_DATE": f"{DATE} +0000",
         "GIT_AUTHOR_EMAIL": email,
         "GIT_AUTHOR_NAME": name,
-        "GIT_COMMITTER_DATE": DATE,
+        "GIT_COMMITTER_DATE": f"{DATE} +0000",
         "GIT_COMMITTER_EMAIL": email,
         "GIT_COMMITTER_NAME": name,
         "GIT_CONFIG_GLOBAL": os.devnull,

@@ -43,7 +43,8 @@ def commit(git_dir: Path, commits: Sequence[Commit]) -> None:
 
 
 def _write(stream: BinaryIO, one: Commit, number: int) -> None:
-    who = f"{git.IDENTITY} {git.DATE}"
+    # A minute apart: commits of one second are listed in any order, a child before its parent or after.
+    who = f"{git.IDENTITY} {git.DATE + 60 * (number - 1)} +0000"
     stream.write(f"commit refs/heads/{one.branch}\nmark :{number}\nauthor {who}\ncommitter {who}\n".encode())
     stream.write(b"data %d\n%s\n" % (len(one.message), one.message))
     if number > 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -41,8 +42,7 @@ class DiffMap:
     def files(self) -> tuple[FileDiff, ...]:
         """The diff, file by file."""
         starts = [m.start() for m in re.finditer(rb"^diff --git ", self.diff, re.MULTILINE)]
-        ends = [*starts[1:], len(self.diff)]
-        return tuple(_file(self.diff[start:end]) for start, end in zip(starts, ends, strict=True))
+        return tuple(_file(self.diff[start:end]) for start, end in pairwise([*starts, len(self.diff)]))
 
     @cached_property
     def paths(self) -> frozenset[str]:

@@ -1,0 +1,153 @@
+"""The map of a diff: which places it shows, on both sides, whatever the names are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_crbench.core import digest
+from pytest_crbench.core.model import Tree, Trees
+from pytest_crbench.workspace.repository import build
+from pytest_crbench.workspace.touched import DiffMap, in_diff
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def diff_of(root: Path, base: dict[str, bytes], head: dict[str, bytes]) -> bytes:
+    sides = []
+    for side, files in (("base", base), ("head", head)):
+        (root / side).mkdir(parents=True)
+        for path, content in files.items():
+            (root / side / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / side / path).write_bytes(content)
+        sides.append(Tree(root / side, digest.of_tree(root / side)))
+    return build(Trees(*sides), title="t", body="", cache=root / "cache").diff
+
+
+def lines(count: int, **changed: bytes) -> bytes:
+    return b"".join(changed.get(f"n{n}", b"line %d" % n) + b"\n" for n in range(1, count + 1))
+
+
+def test_hunks_with_their_context_on_both_sides(tmp_path: Path) -> None:
+    diff = diff_of(tmp_path, {"a.py": lines(40)}, {"a.py": b"new\nnew\n" + lines(40, n30=b"other")})
+    shown = in_diff(diff)
+    assert shown("a.py", "right", (1, 1))
+    assert shown("a.py", "right", (32, 32))
+    assert shown("a.py", "right", (29, 29))
+    assert not shown("a.py", "right", (28, 28))
+    assert not shown("a.py", "right", (10, 20))
+    assert shown("a.py", "right", (10, 29))
+    assert shown("a.py", "left", (30, 30))
+    assert not shown("a.py", "left", (34, 40))
+    assert not shown("b.py", "right", (1, 1))
+    assert not shown("b.py", "right", None)
+
+
+def test_a_renamed_file_is_one_file_under_both_names(tmp_path: Path) -> None:
+    found = DiffMap(diff_of(tmp_path, {"old.py": lines(40)}, {"new.py": lines(40, n20=b"other")}))
+    assert found.renames == {"old.py": "new.py"}
+    assert found.paths == {"old.py", "new.py"}
+    for name in ("old.py", "new.py"):
+        assert found.is_touched(name, "right", (20, 20))
+        assert found.is_touched(name, "left", (20, 20))
+        assert not found.is_touched(name, "right", (1, 2))
+
+
+def test_added_deleted_binary_and_pure_renames(tmp_path: Path) -> None:
+    base = {"gone.py": lines(3), "same.py": lines(50), "data.bin": b"\0\1"}
+    head = {"here.py": b"x\n", "moved.py": lines(50), "data.bin": b"\0\2"}
+    found = DiffMap(diff_of(tmp_path, base, head))
+    by_name = {(f.old, f.new): f for f in found.files}
+    assert set(by_name) == {
+        ("gone.py", None),
+        (None, "here.py"),
+        ("same.py", "moved.py"),
+        ("data.bin", "data.bin"),
+    }
+    assert found.is_touched("gone.py", "left", (2, 2))
+    assert not found.is_touched("gone.py", "right", (1, 1))
+    assert found.is_touched("here.py", "right", (1, 1))
+    assert found.is_touched("data.bin", "right", (1, 1))
+    assert not found.is_touched("moved.py", "right", (1, 50))
+    assert found.notes == ()
+
+
+ODD = [
+    "with blank.py",
+    "a b/b a b.py",
+    'quo"te.py',
+    "tab\there.py",
+    "new\nline.py",
+    "back\\slash.py",
+    "é.py",
+    "x b/x.py",
+]
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_names_are_read_as_they_are(tmp_path: Path, name: str) -> None:
+    base = {name: b"1\n", f"data {name}": b"\0", f"gone {name}": b""}
+    diff = diff_of(tmp_path, base, {name: b"2\n", f"data {name}": b"\1\0", f"empty {name}": b"e"})
+    found = DiffMap(diff)
+    assert found.paths == {name, f"data {name}", f"gone {name}", f"empty {name}"}
+    assert found.is_touched(name, "right", (1, 1))
+    assert found.is_touched(f"data {name}", "right", (7, 7))
+    assert found.notes == ()
+
+
+def test_octal_escapes_of_other_gits_are_decoded() -> None:
+    old, new = b'"a/\\303\\251.py"', b'"b/\\303\\251.py"'
+    diff = b"diff --git %s %s\n--- %s\n+++ %s\n@@ -1 +1 @@\n-a\n+b\n" % (old, new, old, new)
+    assert DiffMap(diff).paths == {"é.py"}
+
+
+def test_removed_lines_that_look_like_headers_are_content(tmp_path: Path) -> None:
+    diff = diff_of(
+        tmp_path, {"a.sql": b"-- comment\n++ x\n"}, {"a.sql": b"diff --git a/x b/x\n@@ -9,9 +9,9 @@\n"}
+    )
+    found = DiffMap(diff)
+    assert found.paths == {"a.sql"}
+    assert [f.right for f in found.files] == [((1, 2),)]
+
+
+def test_a_cut_off_diff_is_read_by_its_headers_and_says_so(tmp_path: Path) -> None:
+    diff = diff_of(tmp_path, {"a.py": lines(40)}, {"a.py": lines(40, n20=b"x")})
+    found = DiffMap(diff[: diff.index(b"+x")])
+    assert found.is_touched("a.py", "right", (23, 23))
+    assert len(found.notes) == 1
+    assert found.notes[0].startswith("a.py: ")
+
+
+@pytest.mark.parametrize(("diff", "notes"), [(b"", 0), (b"\n", 0), (b"no diff at all\n", 1)])
+def test_no_diff_shows_nothing(diff: bytes, notes: int) -> None:
+    found = DiffMap(diff)
+    assert found.paths == frozenset()
+    assert len(found.notes) == notes
+
+
+PIECES = [
+    b"diff --git ",
+    b"a/x",
+    b' "b/y',
+    b"\n",
+    b"--- ",
+    b"+++ ",
+    b"@@ -1,3 +1 @@",
+    b"@@ -0,0 +1 @@\n",
+    b"rename from ",
+    b"\\777",
+    b"\xff",
+]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from(PIECES) | st.binary(max_size=4), max_size=25).map(b"".join))
+def test_nothing_makes_it_raise(diff: bytes) -> None:
+    found = DiffMap(diff)
+    found.is_touched("x", "right", (1, 1))
+    assert isinstance(found.notes, tuple)
+    assert isinstance(found.renames, dict)
