@@ -1,0 +1,227 @@
+"""Two runs on the checks both have: who passed what, by how much, and whether they can be compared."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from .errors import UsageError
+from .intervals import Interval, difference_interval, mcnemar
+from .score import FACETS, latest
+from .status import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from .model import Key, Verdict
+    from .results import Results
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One check that both runs decided; ``first`` and ``second`` say whether it passed there."""
+
+    key: Key
+    facets: tuple[tuple[str, str], ...]
+    first: bool
+    second: bool
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The pairs that share one value of one facet (both "" for all of them)."""
+
+    facet: str
+    value: str
+    both: int
+    only_first: int
+    only_second: int
+    neither: int
+    #: 95 % interval of ``change``, paired and clustered; None without a pair.
+    interval: Interval | None
+    #: Two-sided p-value of McNemar's exact test.
+    p: float
+
+    @property
+    def pairs(self) -> int:
+        """Number of checks compared."""
+        return self.both + self.only_first + self.only_second + self.neither
+
+    @property
+    def first(self) -> Fraction | None:
+        """Pass rate of the first run on these checks."""
+        return Fraction(self.both + self.only_first, self.pairs) if self.pairs else None
+
+    @property
+    def second(self) -> Fraction | None:
+        """Pass rate of the second run on these checks."""
+        return Fraction(self.both + self.only_second, self.pairs) if self.pairs else None
+
+    @property
+    def change(self) -> Fraction | None:
+        """``second - first``: above 0 where the second run is better."""
+        return Fraction(self.only_second - self.only_first, self.pairs) if self.pairs else None
+
+
+@dataclass(frozen=True)
+class Unpaired:
+    """A check of both runs that at least one of them did not decide, with both statuses."""
+
+    key: Key
+    first: Status
+    second: Status
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All that two runs have to say about each other."""
+
+    first: Results
+    second: Results
+    pairs: tuple[Pair, ...]
+    overall: Difference
+    groups: tuple[Difference, ...]
+    unmeasured: tuple[Unpaired, ...]
+    #: Checks that differ between the runs (another digest), so that their outcomes say nothing.
+    changed: tuple[Key, ...]
+    only_in_first: tuple[Key, ...]
+    only_in_second: tuple[Key, ...]
+
+    def keys(self, *, first: bool, second: bool) -> list[Key]:
+        """Keys of the pairs with these outcomes."""
+        return [pair.key for pair in self.pairs if (pair.first, pair.second) == (first, second)]
+
+    @property
+    def coverage(self) -> Fraction | None:
+        """Decided share of the checks that both runs have unchanged; None if they have none."""
+        shared = len(self.pairs) + len(self.unmeasured)
+        return Fraction(len(self.pairs), shared) if shared else None
+
+
+def compare(first: Results, second: Results) -> Comparison:
+    """Pair two runs on the checks both have and report their differences.
+
+    A check counts as decided if it is in the strict rate: passed, missed, and, as not passed, an error of
+    the reviewer and tampering.
+
+    Raises:
+        UsageError: the runs were made by unlike agents, sandboxes or environments; says which.
+    """
+    found = differing(first, second)
+    if found:
+        raise UsageError(
+            f"{first.source} and {second.source} cannot be compared: {'; '.join(found)}. "
+            "A difference would say nothing about the reviewers. Run both with the same agent, sandbox "
+            "and environments."
+        )
+    return pair_up(first, second)
+
+
+def pair_up(first: Results, second: Results) -> Comparison:
+    """Pair two runs without asking whether they are alike (see `differing`)."""
+    ours, theirs = latest(first.verdicts), latest(second.verdicts)
+    pairs: list[Pair] = []
+    unmeasured: list[Unpaired] = []
+    changed: list[Key] = []
+    for key in (key for key in ours if key in theirs):
+        a, b = ours[key], theirs[key]
+        if a.check_digest != b.check_digest:
+            changed.append(key)
+        elif a.status.in_strict and b.status.in_strict:
+            facets = tuple(b.facets.items())
+            pairs.append(Pair(key, facets, a.status is Status.PASSED, b.status is Status.PASSED))
+        else:
+            unmeasured.append(Unpaired(key, a.status, b.status))
+    return Comparison(
+        first=first,
+        second=second,
+        pairs=tuple(pairs),
+        overall=_difference("", "", pairs),
+        groups=_by_facet(pairs),
+        unmeasured=tuple(unmeasured),
+        changed=tuple(changed),
+        only_in_first=tuple(key for key in ours if key not in theirs),
+        only_in_second=tuple(key for key in theirs if key not in ours),
+    )
+
+
+def differing(first: Results, second: Results) -> tuple[str, ...]:
+    """Say in what two runs are unlike, apart from the reviewer; empty if they can be compared."""
+    found: list[str] = []
+    if _agent(first) != _agent(second):
+        found.append(f"the coding agents differ ({_describe(first, second)})")
+    ours, theirs = latest(first.verdicts), latest(second.verdicts)
+    both = [(ours[key], theirs[key]) for key in ours if key in theirs]
+    sandboxes = {(a.sandbox, b.sandbox) for a, b in both if a.sandbox and b.sandbox}
+    names = (first.name("sandbox"), second.name("sandbox"))
+    unlike = sorted(pair for pair in {*sandboxes, names} if pair[0] != pair[1] and "?" not in pair)
+    if unlike:
+        found.append(f"the sandboxes differ ({unlike[0][0]} and {unlike[0][1]})")
+    environments = [(a, b) for a, b in both if _differ(a.environment, b.environment)]
+    if environments:
+        found.append(_environments(environments))
+    return tuple(found)
+
+
+def _environments(pairs: Sequence[tuple[Verdict, Verdict]]) -> str:
+    names = list(dict.fromkeys(f"{a.key.dataset}::{a.key.instance}" for a, _ in pairs))
+    a, b = pairs[0]
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return (
+        f"the environments of {names[0]}{more} differ "
+        f"({str(a.environment)[:12]} and {str(b.environment)[:12]})"
+    )
+
+
+def _differ(a: str | None, b: str | None) -> bool:
+    return a is not None and b is not None and a != b
+
+
+def _agent(results: Results) -> Any:
+    """What decides what the agent does: its fingerprint where one was recorded."""
+    agent = results.run.get("agent")
+    return agent.get("fingerprint", agent) if isinstance(agent, dict) else agent
+
+
+def _describe(first: Results, second: Results) -> str:
+    names = first.name("agent"), second.name("agent")
+    if names[0] != names[1]:
+        return f"{names[0]} and {names[1]}"
+    a, b = _agent(first), _agent(second)
+    if isinstance(a, dict) and isinstance(b, dict):
+        keys = sorted(str(key) for key in {*a, *b} if a.get(key) != b.get(key))
+        return f"{names[0]}, with another {', '.join(keys)}"
+    return names[0]
+
+
+def _by_facet(pairs: Sequence[Pair]) -> tuple[Difference, ...]:
+    groups: dict[tuple[str, str], list[Pair]] = defaultdict(list)
+    for pair in pairs:
+        for name in pair.facets:
+            groups[name].append(pair)
+    order = {facet: place for place, facet in enumerate(FACETS)}
+    names = sorted(groups, key=lambda name: (order.get(name[0], len(order)), *name))
+    return tuple(_difference(*name, groups[name]) for name in names)
+
+
+def _difference(facet: str, value: str, pairs: Iterable[Pair]) -> Difference:
+    clusters: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
+    cells = {(a, b): 0 for a in (True, False) for b in (True, False)}
+    for pair in pairs:
+        cells[pair.first, pair.second] += 1
+        cluster = clusters[pair.key.dataset, pair.key.instance]
+        cluster[0] += pair.second and not pair.first
+        cluster[1] += pair.first and not pair.second
+        cluster[2] += 1
+    return Difference(
+        facet=facet,
+        value=value,
+        both=cells[True, True],
+        only_first=cells[True, False],
+        only_second=cells[False, True],
+        neither=cells[False, False],
+        interval=difference_interval([(a, b, n) for a, b, n in clusters.values()]),
+        p=mcnemar(cells[True, False], cells[False, True]),
+    )

@@ -1,0 +1,265 @@
+"""Thresholds -> one decision: met, not met, or too little measured to decide.
+
+The rules, in this order (docs/gating.md):
+
+1. Nothing asked for: no decision.
+2. Measured less than the wanted share of the selected checks: undecided, whatever the rates are.
+3. Any condition not met: not met.
+4. Any condition that cannot be decided: undecided.
+5. Else: met.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+from .compare import differing, pair_up
+from .errors import UsageError
+from .thresholds import Threshold, parse_share, parse_threshold
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .compare import Comparison
+    from .results import Results
+    from .score import Group, Summary
+
+Outcome = Literal["met", "not-met", "undecided", "none"]
+#: Exit statuses; pytest keeps 2 to 9 for itself.
+EXIT: dict[Outcome, int | None] = {"met": 0, "not-met": 1, "undecided": 10, "none": None}
+_WORD: dict[Outcome, str] = {"met": "PASSED", "not-met": "FAILED", "undecided": "UNDECIDED", "none": ""}
+MIN_COVERAGE = Fraction(95, 100)
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What was asked for. ``fail_if_regressed`` is the tolerated drop against ``baseline``; None: not asked.
+
+    Raises:
+        UsageError: a regression was asked about without a baseline.
+    """
+
+    thresholds: tuple[Threshold, ...] = ()
+    min_coverage: Fraction = MIN_COVERAGE
+    baseline: Results | None = None
+    fail_if_regressed: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        if self.fail_if_regressed is not None and self.baseline is None:
+            raise UsageError(
+                "--crbench-fail-if-regressed needs something to compare with: "
+                "add --crbench-baseline=RESULTS (a results.json of an earlier run)"
+            )
+
+    @property
+    def asked(self) -> bool:
+        """Whether there is anything to decide."""
+        return bool(self.thresholds) or self.fail_if_regressed is not None
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One condition of the gate and what became of it; ``text`` reads in the verdict line."""
+
+    label: str
+    outcome: Outcome
+    text: str
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The one decision of a run. ``verdict`` is the text of the last line, after ``crbench: ``."""
+
+    outcome: Outcome
+    exit_status: int | None
+    verdict: str
+    conditions: tuple[Condition, ...]
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Why, one condition a line."""
+        return tuple(condition.text for condition in self.conditions)
+
+    def to_json(self) -> dict[str, Any]:
+        """The decision as plain JSON, as result files hold it."""
+        return {
+            "outcome": self.outcome,
+            "exit_status": self.exit_status,
+            "verdict": self.verdict,
+            "conditions": [{"label": c.label, "outcome": c.outcome, "text": c.text} for c in self.conditions],
+        }
+
+
+def make_gate(
+    *,
+    fail_under: Sequence[str] = (),
+    fail_over: Sequence[str] = (),
+    min_coverage: str | None = None,
+    baseline: Results | None = None,
+    fail_if_regressed: str | None = None,
+) -> Gate:
+    """Read a gate from the texts of its options; ``fail_if_regressed`` "" tolerates no drop.
+
+    Raises:
+        UsageError: naming the option, what was found and what is possible.
+    """
+    tolerated = None
+    if fail_if_regressed is not None:
+        tolerated = parse_share(fail_if_regressed or "0", f"--crbench-fail-if-regressed={fail_if_regressed}")
+    return Gate(
+        thresholds=(
+            *(parse_threshold(text, "under") for text in fail_under),
+            *(parse_threshold(text, "over") for text in fail_over),
+        ),
+        min_coverage=MIN_COVERAGE
+        if min_coverage is None
+        else parse_share(min_coverage, f"--crbench-min-coverage={min_coverage}"),
+        baseline=baseline,
+        fail_if_regressed=tolerated,
+    )
+
+
+def decide(gate: Gate, summary: Summary, current: Results | None = None) -> Decision:
+    """Decide once.
+
+    Args:
+        gate: what was asked for.
+        summary: of the run at hand.
+        current: the run itself; needed only for a comparison with a baseline.
+
+    Raises:
+        UsageError: a comparison was asked for without ``current``.
+    """
+    if not gate.asked:
+        return Decision("none", EXIT["none"], _ungated(summary), ())
+    conditions = [_judge(threshold, summary, gate.min_coverage) for threshold in gate.thresholds]
+    if gate.fail_if_regressed is not None:
+        conditions.append(_regression(gate, current))
+    covered = _coverage(summary.overall, gate.min_coverage)
+    outcomes = {condition.outcome for condition in conditions}
+    outcome: Outcome
+    if covered.outcome == "undecided":
+        outcome, conditions = "undecided", [covered, *conditions]
+    else:
+        outcome = next((o for o in ("not-met", "undecided") if o in outcomes), "met")
+        # What decided comes first, so that a cut line still says why.
+        conditions.sort(key=lambda condition: condition.outcome != outcome)
+        conditions.append(covered)
+    verdict = ", ".join([_WORD[outcome], *(condition.text for condition in conditions)])
+    return Decision(outcome, EXIT[outcome], verdict, tuple(conditions))
+
+
+def shown(value: Fraction, bound: Fraction | None = None) -> str:
+    """Three decimals, or as many as it takes not to look like the other side of ``bound``."""
+    for digits in range(3, 16):
+        text = f"{float(value):.{digits}f}"
+        if bound is None or _order(Fraction(text), bound) == _order(value, bound):
+            return text
+    return str(value)
+
+
+def _judge(threshold: Threshold, summary: Summary, min_coverage: Fraction) -> Condition:
+    group = summary.group(threshold.facet, threshold.value) if threshold.facet else summary.overall
+    label = threshold.label
+    if group is None or group.selected == 0:
+        return Condition(label, "undecided", f"{label}: no check selected{_known(threshold, summary)}")
+    value = _value(threshold.metric, group)
+    if value is None:
+        return Condition(label, "undecided", f"{label}: nothing measured")
+    holds = threshold.holds(value)
+    sign = (">=" if holds else "<") if threshold.direction == "under" else ("<=" if holds else ">")
+    text = f"{label} {shown(value, threshold.bound)} {sign} {threshold.text}"
+    if threshold.facet:
+        covered = _coverage(group, min_coverage)
+        if covered.outcome == "undecided":
+            return Condition(label, "undecided", f"{text}, but its {covered.text}")
+    if threshold.metric == "comments_per_pr":
+        known, of = group.totals.reviews, group.totals.evaluations
+        if Fraction(known, of) < min_coverage:
+            return Condition(label, "undecided", f"{text}, but only {known} of {of} reviews are known")
+    return Condition(label, "met" if holds else "not-met", text)
+
+
+def _value(metric: str, group: Group) -> Fraction | None:
+    match metric:
+        case "measured":
+            return group.measured.value
+        case "macro":
+            return group.macro
+        case "comments_per_pr":
+            return group.totals.comments_per_pr
+        case _:
+            return group.strict.value
+
+
+def _known(threshold: Threshold, summary: Summary) -> str:
+    """What the user may have meant."""
+    facets = summary.facets()
+    if not facets:
+        return ""
+    if threshold.facet not in facets:
+        return f" (no facet {threshold.facet!r}; there are {', '.join(facets)})"
+    values = [group.value for group in facets[threshold.facet]]
+    more = ", ..." if len(values) > 10 else ""
+    return f" (values of {threshold.facet}: {', '.join(values[:10])}{more})"
+
+
+def _coverage(group: Group, wanted: Fraction) -> Condition:
+    coverage = group.coverage
+    if coverage is None:
+        return Condition("coverage", "undecided", "no check selected")
+    bound = f"{float(wanted):g}"
+    if coverage >= wanted:
+        return Condition("coverage", "met", f"coverage {shown(coverage, wanted)} >= {bound}")
+    causes = [f"{count} {status.value}" for status, count in group.errors.items()]
+    if group.not_run:
+        causes.append(f"{group.not_run} not run")
+    text = f"coverage {shown(coverage, wanted)} < {bound} ({', '.join(causes)})"
+    return Condition("coverage", "undecided", text)
+
+
+def _regression(gate: Gate, current: Results | None) -> Condition:
+    """Whether the pass rate on the checks that both runs decided fell by more than the tolerated share."""
+    if gate.baseline is None or gate.fail_if_regressed is None or current is None:
+        raise UsageError("a comparison with a baseline needs the results of both runs")
+    label = "regression"
+    unlike = differing(gate.baseline, current)
+    if unlike:
+        return Condition(label, "undecided", f"baseline not comparable: {'; '.join(unlike)}")
+    found = pair_up(gate.baseline, current)
+    before, after, change = found.overall.first, found.overall.second, found.overall.change
+    if before is None or after is None or change is None or found.coverage is None:
+        return Condition(label, "undecided", f"baseline has no check in common{_excluded(found)}")
+    text = (
+        f"{shown(after, before)} against {shown(before)} of the baseline "
+        f"on {found.overall.pairs} common checks{_excluded(found)}"
+    )
+    if found.coverage < gate.min_coverage:
+        share = shown(found.coverage, gate.min_coverage)
+        return Condition(label, "undecided", f"{text}, but only {share} of them measured in both")
+    if -change > gate.fail_if_regressed:
+        lost = found.overall.only_first
+        return Condition(label, "not-met", f"regressed: {text}, {lost} lost (p = {found.overall.p:.2g})")
+    return Condition(label, "met", f"not regressed: {text}")
+
+
+def _excluded(found: Comparison) -> str:
+    if not found.changed:
+        return ""
+    names = [f"{key.instance}::{key.check}" for key in found.changed]
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f" (left out, changed since: {', '.join(names[:3])}{more})"
+
+
+def _ungated(summary: Summary) -> str:
+    overall = summary.overall
+    if overall.strict.value is None:
+        return "nothing measured (no gate asked for)"
+    coverage = "" if overall.coverage is None else f", coverage {shown(overall.coverage, Fraction(1))}"
+    return f"overall {shown(overall.strict.value)}{coverage} (no gate asked for)"
+
+
+def _order(a: Fraction, b: Fraction) -> int:
+    return (a > b) - (a < b)

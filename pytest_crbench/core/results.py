@@ -1,0 +1,43 @@
+"""The results of one run as a value: what a result file holds, without how it is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .score import summarise
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .model import Key, Verdict
+    from .score import Summary
+
+
+@dataclass(frozen=True)
+class Results:
+    """The verdicts of a run and how they were made.
+
+    ``run`` is the ``run`` object of a result file (docs/results-format.md). ``planned`` holds the facets
+    of every selected key. ``source`` names the file, for messages.
+    """
+
+    run: Mapping[str, Any]
+    verdicts: tuple[Verdict, ...]
+    planned: Mapping[Key, Mapping[str, str]] = field(default_factory=dict)
+    source: str = "this run"
+
+    @property
+    def reviewer(self) -> str:
+        """Name of the reviewer under test."""
+        return self.name("reviewer")
+
+    def name(self, part: str) -> str:
+        """Name of the run's ``reviewer``, ``agent`` or ``sandbox``; "?" if it was not recorded."""
+        value = self.run.get(part)
+        name = value.get("name") if isinstance(value, dict) else None
+        return name if isinstance(name, str) else "?"
+
+    def summary(self, *, scoring: str = "tests", arm: str = "review") -> Summary:
+        """Summarise one scoring and one arm."""
+        return summarise(self.verdicts, self.planned, scoring=scoring, arm=arm)

@@ -1,0 +1,99 @@
+"""The thresholds of a gate as the user writes them: ``[METRIC][@FACET=VALUE]:RATE``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from .errors import UsageError
+
+Direction = Literal["under", "over"]
+
+#: Every metric that a threshold can name, and what it is.
+METRICS = {
+    "pass_rate": "passed / (passed + missed + reviewer_error + tampered), the default",
+    "measured": "passed / (passed + missed)",
+    "macro": "mean over pull requests of their pass rates",
+    "comments_per_pr": "mean number of review comments per pull request",
+}
+_NUMBER = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(\s*%)?", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """The gate fails if ``metric`` of a facet's value ("" for all checks) is under, or over, ``bound``."""
+
+    metric: str
+    facet: str
+    value: str
+    bound: Fraction
+    direction: Direction
+    #: The bound as the user wrote it, for messages.
+    text: str
+
+    @property
+    def label(self) -> str:
+        """Short name in the verdict line: ``overall``, ``category=Security``, ``macro kind=structural``."""
+        place = f"{self.facet}={self.value}" if self.facet else ""
+        if self.metric == "pass_rate":
+            return place or "overall"
+        return f"{self.metric} {place}".rstrip()
+
+    def holds(self, value: Fraction) -> bool:
+        """Whether ``value`` satisfies the threshold; exact, and equal is good enough."""
+        return value >= self.bound if self.direction == "under" else value <= self.bound
+
+
+def parse_threshold(text: str, direction: Direction = "under") -> Threshold:
+    """Read ``0.30``, ``30%``, ``@category=Security:0.5``, ``macro@kind=structural:0.1``.
+
+    Split at the last colon, so that a facet's value may hold one.
+
+    Raises:
+        UsageError: unknown metric, a facet without a value, or a number that cannot be met.
+    """
+    option = f"--crbench-fail-{direction}"
+    left, colon, right = text.rpartition(":")
+    if not colon and ("@" in text or text.strip() in METRICS):
+        raise UsageError(f"{option}={text}: no threshold; write {text.strip()}:NUMBER")
+    name, at, place = left.partition("@")
+    metric = name.strip() or "pass_rate"
+    if metric not in METRICS:
+        known = "; ".join(f"{key} ({what})" for key, what in METRICS.items())
+        raise UsageError(f"{option}={text}: unknown metric {metric!r}. Known: {known}.")
+    facet, equals, value = (part.strip() for part in place.partition("="))
+    if at and not (facet and equals and value):
+        raise UsageError(
+            f"{option}={text}: {place!r} names no facet value; write METRIC@FACET=VALUE:NUMBER, "
+            "as in @category=Security:0.5"
+        )
+    rate = metric != "comments_per_pr"
+    bound = parse_share(right, f"{option}={text}") if rate else _number(right, f"{option}={text}")
+    return Threshold(metric, facet, value, bound, direction, right.strip())
+
+
+def parse_share(text: str, option: str) -> Fraction:
+    """Read a share from 0 to 1, or a percentage, exactly.
+
+    Raises:
+        UsageError: not a number, or outside [0, 1].
+    """
+    found = _NUMBER.fullmatch(text.strip())
+    if found is None:
+        raise UsageError(f"{option}: expected a share such as 0.3 or 30%, found {text.strip()!r}")
+    share = Fraction(found[1].rstrip(".")) / (100 if found[2] else 1)
+    if share > 1:
+        raise UsageError(
+            f"{option}: {text.strip()} is more than 1, which no rate can reach; "
+            f"for per cent write {found[1]}%"
+        )
+    return share
+
+
+def _number(text: str, option: str) -> Fraction:
+    found = _NUMBER.fullmatch(text.strip())
+    if found is None or found[2]:
+        raise UsageError(f"{option}: expected a number of comments such as 20, found {text.strip()!r}")
+    return Fraction(found[1].rstrip("."))
