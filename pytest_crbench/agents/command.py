@@ -1,0 +1,195 @@
+"""Any program that edits a working tree, as a coding agent: ``cmd:TEMPLATE``.
+
+It is a program that its user trusts: it runs on the host, in a private copy of the two-commit repository in a
+temporary folder whose name tells nothing, in its own process group, with a time limit.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..core import processes
+from ..core.errors import AgentError, UsageError
+from ..core.model import Revision
+from ..core.store import write_atomic
+from ..core.text import clean, decode, printable
+from ..llm.secrets import scrub
+from . import prompt
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ..core.model import ReviewComment
+    from .protocol import AgentTask
+
+PLACEHOLDERS = ("workspace", "review", "review_md", "diff", "prompt")
+_PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
+#: What a program needs to find itself at home; everything else is passed through only by name.
+_BASIC = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM")
+_CREDENTIAL = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH", re.IGNORECASE)
+_OUTPUT_LIMIT = 8 * 1024**2
+
+
+@dataclass(frozen=True)
+class Template:
+    """A command line with placeholders, split as a shell would, run without one."""
+
+    text: str
+    words: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Template:
+        """Read a template; its program is looked up now, so that a misspelt one is found before any work.
+
+        Raises:
+            UsageError: an unclosed quote, no program, a program that is not there, an unknown placeholder.
+        """
+        option = f"--crbench-agent=cmd:{printable(text, 120)}"
+        try:
+            words = shlex.split(text)
+        except ValueError as error:
+            raise UsageError(f"{option}: {error}; quote it as for a shell") from None
+        if not words:
+            raise UsageError(f"{option}: no program is named after cmd:")
+        for name in _PLACEHOLDER.findall(text):
+            if name not in PLACEHOLDERS:
+                known = " ".join(f"{{{p}}}" for p in PLACEHOLDERS)
+                raise UsageError(f"{option}: unknown placeholder {{{name}}}; there are {known}")
+        program = shutil.which(words[0])
+        if program is None:
+            raise UsageError(f"{option}: there is no program {words[0]!r} on the PATH")
+        return cls(text, (str(Path(program).absolute()), *words[1:]))
+
+    def fill(self, values: Mapping[str, str]) -> list[str]:
+        """Return the words with each placeholder replaced; a value is never split or expanded."""
+        return [
+            self.words[0],
+            *(_PLACEHOLDER.sub(lambda match: values[match[1]], word) for word in self.words[1:]),
+        ]
+
+
+class CommandAgent:
+    """Runs a program in a checkout of head and takes what it leaves there as the revision."""
+
+    shareable = False
+    runs_on_clean_review = False
+
+    def __init__(self, template: Template, *, timeout: float, environment: Sequence[str] = ()) -> None:
+        self.template = template
+        self.timeout = timeout
+        self.environment = tuple(environment)
+        self.name = f"cmd:{Path(template.words[0]).name}"
+        self.fingerprint: Mapping[str, Any] = {
+            "name": self.name,
+            "version": 1,
+            "template": template.text,
+            "timeout": timeout,
+            "environment": sorted(self.environment),
+            "prompts": prompt.digest(),
+        }
+
+    def revise(self, task: AgentTask) -> Revision:
+        """Run the program; at the time limit what it has done so far is the revision.
+
+        Raises:
+            AgentError: ``crashed`` if it ends with another status than 0 or cannot be started; or if the
+                patch is too large.
+            InfraError: if the disk fails.
+        """
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="w-") as folder:
+            place = Path(folder)
+            checkout = place / "repository"
+            task.checkout(checkout)
+            values = {"workspace": str(checkout), **_inputs(task, place / "input")}
+            stop_reason = self._run(task, self.template.fill(values), checkout, place)
+            patch = task.capture(checkout)
+        return Revision(patch, self.name, stop_reason, (), time.monotonic() - began)
+
+    def _run(self, task: AgentTask, argv: Sequence[str], checkout: Path, place: Path) -> str:
+        variables = self._variables(place)
+        task.log(f"agent: {printable(shlex.join(argv), 200)}")
+        try:
+            done = processes.run(
+                argv, cwd=checkout, env=variables, timeout=self.timeout, output_limit=_OUTPUT_LIMIT
+            )
+        except OSError as error:
+            raise AgentError(
+                f"cannot start {argv[0]}: {error.strerror}; check --crbench-agent", reason="crashed"
+            ) from error
+        secrets = [value for name, value in variables.items() if _CREDENTIAL.search(name)]
+        for stream, output in (("stdout", done.stdout), ("stderr", done.stderr)):
+            write_atomic(task.directory / f"agent.{stream}.txt", scrub(output, secrets))
+        if done.timed_out:
+            task.log(f"agent: killed after {self.timeout:g} s")
+            return "time-limit"
+        if done.returncode != 0:
+            said = scrub(decode(done.stderr or done.stdout), secrets).strip().rpartition("\n")[2]
+            raise AgentError(
+                f"{self.name} ended with {_ending(done.returncode)}: {printable(said) or '(no output)'}. "
+                f"See agent.stderr.txt and agent.stdout.txt in {task.directory}.",
+                reason="crashed",
+            )
+        return "finished"
+
+    def _variables(self, place: Path) -> dict[str, str]:
+        names = (*_BASIC, *self.environment)
+        temporary = place / "tmp"
+        temporary.mkdir()
+        return {
+            "PATH": os.defpath,
+            **{name: os.environ[name] for name in names if name in os.environ},
+            "TMPDIR": str(temporary),
+        }
+
+
+def native(comments: Sequence[ReviewComment]) -> dict[str, Any]:
+    """Return a review in the native format, as plain JSON; what a comment does not have is left out."""
+    return {"comments": [_native(comment) for comment in comments]}
+
+
+def _native(comment: ReviewComment) -> dict[str, Any]:
+    value = {
+        "id": comment.id,
+        "level": comment.level,
+        "path": comment.path,
+        "lines": list(comment.lines) if comment.lines else None,
+        "side": comment.side,
+        "body": comment.body,
+        "suggestion": comment.suggestion,
+        "severity": comment.severity,
+        "rule": comment.rule,
+    }
+    return {key: item for key, item in value.items() if item is not None}
+
+
+def _inputs(task: AgentTask, folder: Path) -> dict[str, str]:
+    """Write what the program may read, outside its checkout; returns the paths by placeholder."""
+    comments = task.review.comments
+    contents = {
+        "review": (
+            "review.json",
+            json.dumps(native(comments), indent=1, ensure_ascii=False).encode("utf-8", "replace"),
+        ),
+        "review_md": ("review.md", clean(prompt.findings(comments)).encode()),
+        "diff": ("pull-request.diff", task.diff),
+        "prompt": ("prompt.md", clean(prompt.instance(task.pull_request, comments)).encode()),
+    }
+    for file, content in contents.values():
+        write_atomic(folder / file, content)
+    return {name: str(folder / file) for name, (file, _content) in contents.items()}
+
+
+def _ending(returncode: int | None) -> str:
+    if returncode is not None and returncode < 0:
+        return f"signal {-returncode}"
+    return f"exit status {returncode}"

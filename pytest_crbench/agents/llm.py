@@ -1,0 +1,96 @@
+"""The default coding agent: a plain loop around a model with one tool, a shell in the sandbox."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..core import digest
+from ..core.model import Revision
+from . import prompt, tools
+from .loop import Bounds, Conversation
+from .trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..llm.client import Model
+    from .protocol import AgentTask
+
+#: Raised when the loop changes in a way that changes revisions.
+_VERSION = 1
+
+
+class LlmAgent:
+    """Edits the code by shell commands that a model asks for (see `loop.Conversation`)."""
+
+    name = "llm"
+    shareable = True
+    runs_on_clean_review = False
+
+    def __init__(self, model: Model, bounds: Bounds) -> None:
+        self.model = model
+        self.bounds = bounds
+        self.fingerprint: Mapping[str, Any] = {
+            "name": self.name,
+            "version": _VERSION,
+            **model.identity,
+            "prompts": prompt.digest(),
+            "tool": digest.of(tools.BASH),
+            "limits": _limits(bounds),
+        }
+
+    def revise(self, task: AgentTask) -> Revision:
+        """Make one revision; a limit reached is a stop reason, and the work so far is the revision.
+
+        Raises:
+            AgentError: if the patch is too large.
+            InfraError: if the model endpoint, the engine, the disk or the run's budget failed.
+        """
+        if not task.review.comments:
+            return Revision(b"", self.name, "clean-review")
+        began = time.monotonic()
+        trajectory = Trajectory(
+            task.directory, self.fingerprint, self.model.secrets, messages=self._opening(task)
+        )
+        with tempfile.TemporaryDirectory(prefix="w-") as folder:
+            edited = Path(folder) / "tree"
+            edited.mkdir()
+            with task.sandbox() as sandbox:
+                conversation = Conversation(
+                    self.model, sandbox, self.bounds, trajectory, repeat=task.repeat, log=task.log
+                )
+                stop_reason = conversation.run()
+                sandbox.export(edited)
+            patch = task.capture(edited)
+        return Revision(
+            patch=patch,
+            agent=self.name,
+            stop_reason=stop_reason,
+            duration=time.monotonic() - began,
+            usage=conversation.totals(),
+        )
+
+    def _opening(self, task: AgentTask) -> list[dict[str, Any]]:
+        bounds = self.bounds
+        rules = prompt.system(command_timeout=bounds.command_timeout, output_limit=bounds.output_limit)
+        return [
+            {"role": "system", "content": rules},
+            {"role": "user", "content": prompt.instance(task.pull_request, task.review.comments)},
+        ]
+
+
+def _limits(bounds: Bounds) -> dict[str, Any]:
+    return {
+        "timeout": bounds.timeout,
+        "steps": bounds.max_steps,
+        "tokens": bounds.max_tokens,
+        # A price alone decides nothing; with a limit it decides where the agent stops.
+        "cost": bounds.max_cost,
+        "price": [bounds.price.prompt, bounds.price.completion] if bounds.price and bounds.max_cost else None,
+        "command_timeout": bounds.command_timeout,
+        "format_errors": bounds.format_error_limit,
+        "output": bounds.output_limit,
+    }

@@ -1,0 +1,178 @@
+"""From ``--crbench-agent`` and its options to an agent; whatever is wrong is told before any work starts."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import UsageError
+from ..core.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from ..llm.client import Model
+    from ..llm.usage import Price
+    from .loop import Bounds
+    from .protocol import Agent
+
+KEY_VARIABLES = ("CRBENCH_API_KEY", "OPENAI_API_KEY")
+BASE_URL_VARIABLE = "OPENAI_BASE_URL"
+_AGENTS = "llm (the default), suggestions, reference, none, cmd:TEMPLATE"
+
+
+@dataclass(frozen=True)
+class AgentOptions:
+    """What a user can say about the coding agent.
+
+    Args:
+        timeout: seconds for one whole revision.
+        model, base_url: the model of the `llm` agent and its endpoint.
+        api_key_variable: the environment variable with the key, if not one of `KEY_VARIABLES`.
+        max_steps, max_tokens, max_cost: limits of one revision: model calls, tokens, money.
+        price: ``IN:OUT``, per million tokens; needed to speak of money.
+        temperature, extra_body: sent to the endpoint only where set.
+        command_timeout: seconds for one command of the `llm` agent.
+        format_error_limit: malformed answers in a row that end the `llm` agent.
+        output_limit: characters of a command's output that the model is shown.
+        patience: seconds that one model call may lose to a failing endpoint.
+        cache: the cache folder, for completions shared between runs; None turns sharing off.
+        ledger, total_tokens, total_cost: the file of the run's budget, and its totals for all workers.
+        environment: names of the variables that a `cmd:` agent is given.
+    """
+
+    timeout: float = 600.0
+    model: str | None = None
+    base_url: str | None = None
+    api_key_variable: str | None = None
+    max_steps: int = 50
+    max_tokens: int | None = None
+    max_cost: float | None = None
+    price: str | None = None
+    temperature: float | None = None
+    extra_body: Mapping[str, Any] = field(default_factory=dict)
+    command_timeout: float = 60.0
+    format_error_limit: int = 3
+    output_limit: int = 10_000
+    patience: float = 300.0
+    cache: Path | None = None
+    ledger: Path | None = None
+    total_tokens: int | None = None
+    total_cost: float | None = None
+    environment: tuple[str, ...] = ()
+
+
+def load(spec: str, options: AgentOptions, environ: Mapping[str, str] | None = None) -> Agent:
+    """Return the agent that ``spec`` names; ``environ`` (default: the process's) holds the key.
+
+    Raises:
+        UsageError: an unknown agent, missing model or key, or options that contradict one another.
+    """
+    price = _price(options)
+    if spec == "llm":
+        from .llm import LlmAgent
+
+        return LlmAgent(
+            _model(options, price, os.environ if environ is None else environ), _bounds(options, price)
+        )
+    if spec == "suggestions":
+        from .suggestions import SuggestionsAgent
+
+        return SuggestionsAgent()
+    if spec == "reference":
+        from .reference import ReferenceAgent
+
+        return ReferenceAgent()
+    if spec == "none":
+        from .none import NoAgent
+
+        return NoAgent()
+    if spec.startswith("cmd:"):
+        from .command import CommandAgent, Template
+
+        template = Template.parse(spec.removeprefix("cmd:"))
+        return CommandAgent(template, timeout=options.timeout, environment=options.environment)
+    raise UsageError(f"--crbench-agent={printable(spec, 80)}: no such agent; choose one of {_AGENTS}")
+
+
+def _price(options: AgentOptions) -> Price | None:
+    from ..llm.usage import Price
+
+    for name in ("timeout", "max_steps", "command_timeout", "format_error_limit", "output_limit"):
+        if not getattr(options, name) > 0:
+            raise UsageError(f"the coding agent's {name} is {getattr(options, name)}; it must be more than 0")
+    if options.price is not None:
+        return Price.parse(options.price)
+    if options.max_cost is not None or options.total_cost is not None:
+        raise UsageError(
+            "a cost limit needs a price: set --crbench-price=IN:OUT, the prices of a million prompt and of a "
+            "million completion tokens"
+        )
+    return None
+
+
+def _bounds(options: AgentOptions, price: Price | None) -> Bounds:
+    from .loop import Bounds
+
+    return Bounds(
+        timeout=options.timeout,
+        max_steps=options.max_steps,
+        max_tokens=options.max_tokens,
+        max_cost=options.max_cost,
+        price=price,
+        command_timeout=options.command_timeout,
+        format_error_limit=options.format_error_limit,
+        output_limit=options.output_limit,
+    )
+
+
+def _model(options: AgentOptions, price: Price | None, environ: Mapping[str, str]) -> Model:
+    base_url = options.base_url or environ.get(BASE_URL_VARIABLE)
+    key = _key(options, environ)
+    missing = [
+        *([] if options.model else ["a model"]),
+        # A local endpoint takes any key, the public one does not.
+        *([] if key or base_url else ["a key"]),
+    ]
+    if missing:
+        raise UsageError(
+            f"the coding agent `llm` needs {' and '.join(missing)}. Set --crbench-model=NAME, and a key in "
+            f"{options.api_key_variable or ' or '.join(KEY_VARIABLES)} "
+            "(for a local OpenAI-compatible endpoint: --crbench-base-url=URL; no key is needed). Or choose an agent that needs neither: "
+            "--crbench-agent=suggestions applies the suggestion blocks of the comments, "
+            "--crbench-agent='cmd:TEMPLATE' runs a program of yours."
+        )
+    assert options.model is not None
+    return _make_model(options, price, options.model, base_url, key)
+
+
+def _make_model(
+    options: AgentOptions, price: Price | None, name: str, base_url: str | None, key: str
+) -> Model:
+    from ..llm.cache import CompletionCache
+    from ..llm.client import DEFAULT_BASE_URL, Model
+    from ..llm.ledger import Ledger
+    from ..llm.retry import Patience
+
+    if base_url and not base_url.startswith(("http://", "https://")):
+        raise UsageError(f"--crbench-base-url={printable(base_url, 80)}: expected http://… or https://…")
+    ledger = None
+    if options.ledger is not None:
+        ledger = Ledger(options.ledger, options.total_tokens, options.total_cost, price)
+    return Model(
+        model=name,
+        base_url=base_url or DEFAULT_BASE_URL,
+        key=key,
+        temperature=options.temperature,
+        extra_body=options.extra_body,
+        patience=Patience(total=options.patience),
+        cache=CompletionCache(options.cache / "llm") if options.cache else None,
+        ledger=ledger,
+    )
+
+
+def _key(options: AgentOptions, environ: Mapping[str, str]) -> str:
+    names = (options.api_key_variable,) if options.api_key_variable else KEY_VARIABLES
+    return next((environ[name].strip() for name in names if environ.get(name, "").strip()), "")

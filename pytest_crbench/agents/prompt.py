@@ -1,0 +1,147 @@
+"""What a coding agent is told: the pull request, its diff and the comments of one review, and nothing else.
+
+Titles, diffs and comments are untrusted text: they are fenced by tags that they cannot close.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .. import prompts
+from ..core.text import clean, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..core.model import PullRequest, ReviewComment
+
+TEMPLATES = ("agent_system", "agent_instance", "agent_findings")
+#: Characters of the prompt's parts. A longer diff loses whole files, a longer text its middle.
+DIFF_LIMIT = 150_000
+FINDINGS_LIMIT = 150_000
+_FINDING_LIMIT = 8_000
+_TITLE_LIMIT = 500
+_DESCRIPTION_LIMIT = 20_000
+
+_FENCE = re.compile(
+    r"<(?=\s*/?\s*(?:pull_request_(?:title|description|diff)|review_finding)\b)", re.IGNORECASE
+)
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069]")
+_ESCAPE_SEQUENCE = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A review comment as the prompt shows it: every field is safe to stand within the fence."""
+
+    number: int
+    place: str
+    severity: str
+    rule: str
+    body: str
+    suggestion: str | None
+
+
+def digest() -> str:
+    """Digest of the templates, part of the fingerprint of an agent that uses them."""
+    return prompts.digest_of(*TEMPLATES)
+
+
+def system(*, command_timeout: float, output_limit: int) -> str:
+    """Return the system prompt."""
+    return prompts.render(
+        "agent_system", command_timeout=f"{command_timeout:g}", output_limit=f"{output_limit:,}"
+    )
+
+
+def instance(pull_request: PullRequest, comments: Sequence[ReviewComment]) -> str:
+    """Return the first message: pull request, diff, findings and what to do."""
+    shown, left_out = clip_diff(pull_request.diff, [c.path for c in comments if c.path])
+    return prompts.render(
+        "agent_instance",
+        title=fence(printable(pull_request.title, _TITLE_LIMIT)),
+        description=fence(clip(pull_request.body.strip(), _DESCRIPTION_LIMIT)),
+        diff=fence(shown),
+        left_out=[fence(printable(path)) for path in left_out],
+        findings=_findings(comments),
+    )
+
+
+def findings(comments: Sequence[ReviewComment]) -> str:
+    """Return the comments alone, as Markdown with a fence around each."""
+    return prompts.render("agent_findings", findings=_findings(comments))
+
+
+def fence(text: str) -> str:
+    """Make untrusted text safe to stand between our tags: it can neither close nor open one."""
+    return _FENCE.sub("&lt;", visible(text))
+
+
+def visible(text: str) -> str:
+    """Drop terminal escape sequences, replace other control characters and lone surrogates."""
+    return _CONTROL.sub("\ufffd", _ESCAPE_SEQUENCE.sub("", clean(text)))
+
+
+def clip(text: str, limit: int) -> str:
+    """Keep head and tail of ``text`` within about ``limit`` characters, and say what is left out."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]}\n[... {len(text) - 2 * half} characters left out ...]\n{text[-half:]}"
+
+
+def clip_diff(diff: str, wanted: Sequence[str], limit: int = DIFF_LIMIT) -> tuple[str, tuple[str, ...]]:
+    """Keep what fits of a diff, file by file; returns it and the paths of the files left out.
+
+    Files that a comment names (``wanted``) are kept first, then the others in order. The parts that are
+    kept stay in order. If not even the first wanted file fits, its middle is left out.
+    """
+    if len(diff) <= limit:
+        return diff, ()
+    parts = [part for part in re.split(r"(?m)^(?=diff --git )", diff) if part]
+    named = [any(path in part.split("\n", 1)[0] for path in wanted) for part in parts]
+    kept: dict[int, str] = {}
+    room = limit
+    for index in sorted(range(len(parts)), key=lambda i: (not named[i], i)):
+        part = parts[index]
+        if len(part) > room and not kept:
+            part = clip(part, room)
+        if len(part) <= room or not kept:
+            kept[index] = part
+            room -= len(part)
+    left_out = tuple(_path(parts[i]) for i in range(len(parts)) if i not in kept)
+    return "".join(kept[index] for index in sorted(kept)), left_out
+
+
+def _path(part: str) -> str:
+    header = part.split("\n", 1)[0]
+    return header.rpartition(" b/")[2] or header
+
+
+def _findings(comments: Sequence[ReviewComment]) -> list[Finding]:
+    """All comments, in order; very many share the room that all have, but none is dropped."""
+    limit = max(200, min(_FINDING_LIMIT, FINDINGS_LIMIT // max(len(comments), 1)))
+    return [
+        Finding(
+            number=number,
+            place=fence(printable(_place(comment))),
+            severity=fence(printable(comment.severity or "", 60)),
+            rule=fence(printable(comment.rule or "", 120)),
+            body=fence(clip(comment.body.strip("\r\n"), limit)),
+            suggestion=None if comment.suggestion is None else fence(clip(comment.suggestion, limit)),
+        )
+        for number, comment in enumerate(comments, 1)
+    ]
+
+
+def _place(comment: ReviewComment) -> str:
+    if comment.path is None:
+        return "the pull request as a whole"
+    if comment.lines is None:
+        return f"{comment.path} (the whole file)"
+    first, last = comment.lines
+    lines = f"line {first}" if first == last else f"lines {first}-{last}"
+    side = "" if comment.side == "right" else ", numbered as before the change"
+    return f"{comment.path}, {lines}{side}"

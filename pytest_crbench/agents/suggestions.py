@@ -1,0 +1,190 @@
+"""Applies the suggestions of the comments to exactly the lines they name, and nothing else.
+
+The rules: in review order, a suggestion that shares a line with an earlier one is skipped, an identical one
+is applied once; of several blocks in one comment the first counts; whatever cannot be applied is skipped with
+a warning and changes nothing. Deterministic; needs no model, no key and no sandbox.
+"""
+
+from __future__ import annotations
+
+import shutil
+import stat
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import InfraError
+from ..core.model import Revision
+from ..core.text import printable
+from . import edits
+from .edits import Edit, UnfitError
+from .suggestion_blocks import blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ..core.model import ReviewComment
+    from .protocol import AgentTask
+
+_VERSION = 1
+
+
+@dataclass
+class Plan:
+    """What to change: for each path its edits, which do not overlap; and what was skipped, and why."""
+
+    root: Path
+    edits: dict[str, list[Edit]] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    counts: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys(("applied", "repeated", "skipped", "without_suggestion"), 0)
+    )
+    _contents: dict[str, bytes] = field(default_factory=dict)
+
+    def add(self, comment: ReviewComment) -> None:
+        """Take up the suggestion of one comment, or note why not."""
+        text, notes = _suggestion(comment)
+        for note in notes:
+            self._warn(comment, note)
+        if text is None:
+            self.counts["skipped" if notes else "without_suggestion"] += 1
+            return
+        try:
+            outcome = self._take(comment, text)
+        except UnfitError as error:
+            self._warn(comment, f"skipped: {error}")
+            outcome = "skipped"
+        self.counts[outcome] += 1
+
+    def _take(self, comment: ReviewComment, text: str) -> str:
+        if comment.side == "left":
+            raise UnfitError("it is about the old side, whose lines are not in head")
+        if comment.path is None or comment.lines is None:
+            raise UnfitError("it names no lines")
+        path = _clean_path(comment.path)
+        edit = Edit(*comment.lines, text)
+        edits.check(self._read(path), edit)
+        taken = self.edits.setdefault(path, [])
+        if edit in taken:
+            return "repeated"
+        for other in taken:
+            if edit.overlaps(other):
+                raise UnfitError(
+                    f"{path}, lines {edit.first}-{edit.last}: an earlier suggestion changes lines "
+                    f"{other.first}-{other.last}"
+                )
+        taken.append(edit)
+        return "applied"
+
+    def write(self, tree: Path) -> None:
+        """Make the edits in ``tree``, a writable copy of the root; files keep their modes."""
+        for path, wanted in self.edits.items():
+            if not wanted:
+                continue
+            place = tree / path
+            mode = stat.S_IMODE(place.stat().st_mode)
+            place.unlink()
+            place.write_bytes(edits.apply(self._contents[path], wanted))
+            place.chmod(mode)
+
+    def _read(self, path: str) -> bytes:
+        if path not in self._contents:
+            self._contents[path] = _read_regular(self.root, path)
+        return self._contents[path]
+
+    def _warn(self, comment: ReviewComment, what: str) -> None:
+        self.warnings.append(printable(f"suggestion of comment {comment.id}: {what}"))
+
+
+def plan(root: Path, comments: Iterable[ReviewComment]) -> Plan:
+    """Decide which suggestions are applied to the tree at ``root``; writes nothing."""
+    made = Plan(root)
+    for comment in comments:
+        made.add(comment)
+    return made
+
+
+class SuggestionsAgent:
+    """The coding agent that does what suggestions say to the letter."""
+
+    name = "suggestions"
+    shareable = True
+    runs_on_clean_review = False
+
+    def __init__(self) -> None:
+        self.fingerprint: Mapping[str, Any] = {"name": self.name, "version": _VERSION}
+
+    def revise(self, task: AgentTask) -> Revision:
+        """Apply the suggestions of a review; what was skipped is in the revision's warnings.
+
+        Raises:
+            AgentError: if the patch is too large.
+            InfraError: if the disk fails.
+        """
+        began = time.monotonic()
+        made = plan(task.head.path, task.review.comments)
+        patch = _capture(task, made) if made.counts["applied"] else b""
+        return Revision(
+            patch=patch,
+            agent=self.name,
+            stop_reason="finished",
+            warnings=tuple(made.warnings),
+            duration=time.monotonic() - began,
+            usage=dict(made.counts),
+        )
+
+
+def _capture(task: AgentTask, made: Plan) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="w-") as folder:
+        tree = Path(folder) / "tree"
+        try:
+            shutil.copytree(task.head.path, tree, symlinks=True)
+            made.write(tree)
+        except (OSError, shutil.Error) as error:
+            raise InfraError(
+                f"cannot copy {task.head.path} to {tree}: {printable(str(error))}. Free some space (TMPDIR).",
+                reason="disk",
+            ) from error
+        return task.capture(tree)
+
+
+def _suggestion(comment: ReviewComment) -> tuple[str | None, list[str]]:
+    """Return the suggestion of a comment, if it has one, and what is to be said about it."""
+    if comment.suggestion is not None:
+        return comment.suggestion, []
+    found, notes = blocks(comment.body)
+    if len(found) > 1:
+        notes.append(f"has {len(found)} suggestion blocks; only the first counts")
+    return (found[0] if found else None), notes
+
+
+def _clean_path(path: str) -> str:
+    parts = PurePosixPath(path).parts
+    if not parts or path.startswith("/") or ".." in parts or "\0" in path:
+        raise UnfitError(f"{path!r} is not a path within the repository")
+    if any(part.lower() == ".git" for part in parts):
+        raise UnfitError(f"{path!r} is git's own")
+    return "/".join(parts)
+
+
+def _read_regular(root: Path, path: str) -> bytes:
+    """Read a file of the tree without following a link at any step.
+
+    Raises:
+        UnfitError: it is missing, or a link or something else on the way is no folder or file.
+    """
+    place = root
+    parts = path.split("/")
+    for depth, part in enumerate(parts, 1):
+        place = place / part
+        try:
+            mode = place.lstat().st_mode
+        except (OSError, UnicodeEncodeError):
+            raise UnfitError(f"there is no file {path} in head") from None
+        if stat.S_ISLNK(mode):
+            raise UnfitError(f"{'/'.join(parts[:depth])} is a symbolic link")
+        if depth == len(parts) and not stat.S_ISREG(mode):
+            raise UnfitError(f"{path} is not a regular file")
+    return place.read_bytes()
