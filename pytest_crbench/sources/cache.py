@@ -1,0 +1,116 @@
+"""The cache of trees: each made once under a lock, read-only, with its digest beside it.
+
+Layout below the cache folder: ``archives/<sha256>/<file>``, ``mirrors/<key>/`` (bare git repositories),
+``trees/<key>/tree`` with ``trees/<key>/record.json``, and ``locks/``. All of it can be deleted at any time
+(the trees are read-only: `discard` removes them).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..core import digest
+from ..core.errors import InfraError
+from ..core.model import Tree
+from ..core.store import locked, write_json
+from .writer import TreeWriter, discard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Cache:
+    """The cache folder and how to use it."""
+
+    root: Path
+    offline: bool
+    verify: bool
+    log: Callable[[str], None]
+
+    def lock(self, name: str, what: str) -> AbstractContextManager[None]:
+        """Hold the lock ``name`` between processes."""
+        return locked(self.root / "locks" / f"{name}.lock", log=self.log, what=what)
+
+    def tree(self, key: str, what: str, make: Callable[[TreeWriter], None]) -> Tree:
+        """Return the tree that is stored under ``key``, or let ``make`` write it.
+
+        A tree whose files were changed in the cache is noticed and made again.
+
+        Raises:
+            InfraError: if the disk fails, or whatever ``make`` raises.
+        """
+        found = self._find(key, what)
+        if found is not None:
+            return found
+        with self.lock(f"tree-{key[:32]}", what):
+            return self._find(key, what) or self._make(key, what, make)
+
+    def _find(self, key: str, what: str) -> Tree | None:
+        folder = self.root / "trees" / key
+        try:
+            record = json.loads((folder / "record.json").read_bytes())
+            wanted, stamp = str(record["digest"]), str(record["stamp"])
+            same = not self.verify and _stamp(folder / "tree") == stamp
+            # Other times and sizes need not be other content: a cache may have been copied.
+            if not same and digest.of_tree(folder / "tree") != wanted:
+                self.log(f"{what}: the cached tree was changed; it is made again")
+                return None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return Tree(folder / "tree", wanted)
+
+    def _make(self, key: str, what: str, make: Callable[[TreeWriter], None]) -> Tree:
+        folder = self.root / "trees" / key
+        fresh = folder.with_name(f".{key}.new")
+        try:
+            discard(fresh)  # what a killed process left
+            (fresh / "tree").mkdir(parents=True)
+            writer = TreeWriter(fresh / "tree", what, self.log)
+            make(writer)
+            writer.finish()
+            content = digest.of_tree(fresh / "tree")
+            record = {"what": what, "digest": content, "stamp": _stamp(fresh / "tree")}
+            write_json(fresh / "record.json", record)
+            if folder.exists():
+                aside = folder.with_name(f".{key}.{uuid.uuid4().hex[:8]}.old")
+                folder.rename(aside)
+                discard(aside)
+            fresh.rename(folder)
+        except OSError as error:
+            raise InfraError(
+                f"{what}: cannot write the cache {self.root}: {error.strerror or error}. Free some space or "
+                "choose another folder with --crbench-cache.",
+                reason="disk",
+            ) from error
+        finally:
+            if fresh.exists():
+                discard(fresh)
+        return Tree(folder / "tree", content)
+
+
+def _stamp(root: Path) -> str:
+    """Digest of every path with its kind, permissions, size and time: cheap, and any edit changes it."""
+    lines: list[bytes] = []
+    pending = [os.fsencode(root)]
+    while pending:
+        here = pending.pop()
+        with os.scandir(here) as entries:
+            for entry in entries:
+                about = entry.stat(follow_symlinks=False)
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(entry.path)
+                    lines.append(b"%s\0%o" % (entry.path, about.st_mode))
+                else:
+                    lines.append(
+                        b"%s\0%o %d %d" % (entry.path, about.st_mode, about.st_size, about.st_mtime_ns)
+                    )
+    prefix = len(os.fsencode(root))
+    return hashlib.sha256(b"\0\0".join(sorted(line[prefix:] for line in lines))).hexdigest()
