@@ -1,0 +1,164 @@
+"""The door to a Docker engine: bounded calls, bounded output, and engine failures under one name."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import InfraError
+from .output import Kept
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from docker import APIClient
+
+#: Seconds that one ordinary API call may take.
+CALL_TIMEOUT = 60
+_PING_TIMEOUT = 2
+#: Seconds between looks at a command whose output stream stays open: a child in the background may hold it.
+_LOOK = 3.0
+_DRAIN = 5.0
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command in a container did; ``late`` if it still ran at the deadline (then no return code)."""
+
+    returncode: int | None
+    stdout: bytes
+    stderr: bytes
+    truncated: bool
+    late: bool
+    duration: float
+
+
+def connect(timeout: float = CALL_TIMEOUT) -> APIClient:
+    """Return a client of the engine that ``DOCKER_HOST`` names (default: the local socket).
+
+    Raises:
+        InfraError: if no engine answers.
+    """
+    import docker
+    from docker.errors import DockerException
+    from docker.utils import kwargs_from_env
+    from requests.exceptions import RequestException
+
+    try:
+        first = docker.APIClient(**kwargs_from_env(), version="auto", timeout=_PING_TIMEOUT)
+        first.ping()
+        version = first.api_version
+        first.close()
+        return docker.APIClient(**kwargs_from_env(), version=version, timeout=int(timeout))
+    except (DockerException, RequestException, OSError) as error:
+        raise InfraError(
+            f"no Docker engine answers: {error}. Start one, set DOCKER_HOST, or use --crbench-sandbox=local",
+            reason="no-engine",
+        ) from error
+
+
+@contextmanager
+def engine_errors(doing: str) -> Iterator[None]:
+    """Turn what the SDK raises into an InfraError that says what was being done.
+
+    Raises:
+        InfraError: with reason ``sandbox-gone``, ``disk`` or ``engine``.
+    """
+    from docker.errors import APIError, DockerException
+    from requests.exceptions import RequestException
+    from urllib3.exceptions import HTTPError
+
+    try:
+        yield
+    except APIError as error:
+        said = str(error.explanation or error)
+        if error.status_code in (404, 409) and "container" in said.lower():
+            raise InfraError(
+                f"{doing}: the container is gone ({said}); it was removed or killed from outside. Run it again",
+                reason="sandbox-gone",
+            ) from error
+        if "no space left" in said.lower():
+            raise InfraError(
+                f"{doing}: the engine's disk is full ({said}). Free some space (crbench clean)", reason="disk"
+            ) from error
+        raise InfraError(
+            f"{doing}: the engine answered {error.status_code}: {said}", reason="engine"
+        ) from error
+    except (DockerException, RequestException, HTTPError, OSError) as error:
+        raise InfraError(
+            f"{doing}: the Docker engine does not answer ({error}). Check that it runs, then run again",
+            reason="engine",
+        ) from error
+
+
+def run(
+    client: APIClient,
+    container: str,
+    argv: Sequence[str],
+    *,
+    deadline: float,
+    output: int,
+    user: str = "",
+    cwd: str | None = None,
+    env: Mapping[str, str] | None = None,
+) -> Ran:
+    """Run a command in a container and gather its output as it comes, keeping head and tail.
+
+    The engine's exec has no time-out: the stream is read in a thread, and at ``deadline`` (seconds from
+    now) this returns with ``late`` set while the command may still run; the caller ends the container.
+
+    Raises:
+        InfraError: if the engine or the container is gone.
+    """
+    began = time.monotonic()
+    with engine_errors("starting a command in the sandbox"):
+        made = client.exec_create(
+            container, list(argv), user=user, workdir=cwd, environment=dict(env) if env else None
+        )
+    pump = _Pump(client, made["Id"], output)
+    end = began + deadline
+    while not pump.ended.wait(max(min(_LOOK, end - time.monotonic()), 0.0)):
+        if time.monotonic() >= end:
+            return _gather(pump, None, late=True, began=began)
+        with engine_errors("looking at a command in the sandbox"):
+            if not client.exec_inspect(made["Id"])["Running"]:
+                pump.ended.wait(_DRAIN)
+                break
+    if pump.failure is not None:
+        with engine_errors("reading a command's output"):
+            raise pump.failure
+    with engine_errors("reading a command's exit status"):
+        state = client.exec_inspect(made["Id"])
+    return _gather(pump, state["ExitCode"], late=False, began=began)
+
+
+def _gather(pump: _Pump, code: int | None, *, late: bool, began: float) -> Ran:
+    out, cut_out = pump.out.result()
+    err, cut_err = pump.err.result()
+    return Ran(code, out, err, cut_out or cut_err, late, time.monotonic() - began)
+
+
+class _Pump:
+    """Reads one command's two streams in a thread until they end."""
+
+    def __init__(self, client: APIClient, exec_id: str, limit: int) -> None:
+        self.out, self.err = Kept(limit), Kept(limit)
+        self.ended = threading.Event()
+        self.failure: Exception | None = None
+        threading.Thread(target=self._drain, args=(client, exec_id), daemon=True).start()
+
+    def _drain(self, client: APIClient, exec_id: str) -> None:
+        try:
+            stream: Any = client.exec_start(exec_id, stream=True, demux=True)
+            for out, err in stream:
+                if out:
+                    self.out.feed(out)
+                if err:
+                    self.err.feed(err)
+        except Exception as error:
+            self.failure = error
+        finally:
+            self.ended.set()

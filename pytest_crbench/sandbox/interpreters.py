@@ -1,0 +1,161 @@
+"""Python versions: which one a specifier asks for, and which one a machine has."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..core.errors import InfraError, InvalidInstanceError
+
+if TYPE_CHECKING:
+    from packaging.specifiers import SpecifierSet
+
+#: Minor versions that ``{python}`` in a base image's name can become: those that the runner's pins support.
+_MINORS = range(9, 16)
+_PATCHES = range(40)
+
+#: Prints what must be known of an interpreter, as one JSON line. Runs on every Python from 3.8 on.
+PROBE = (
+    "import json,os,platform,sys;"
+    "print(json.dumps({'version':platform.python_version(),'executable':os.path.realpath(sys.executable),"
+    "'path':sys.executable,'prefix':sys.base_prefix,'machine':platform.machine(),"
+    "'libc':platform.libc_ver()[0] or 'musl'}))"
+)
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """One Python: full version, path, installation prefix, machine and C library ("glibc" or "musl")."""
+
+    version: str
+    path: str
+    prefix: str
+    machine: str
+    libc: str
+
+    @property
+    def platform(self) -> str:
+        """Return the platform triple by which uv knows it."""
+        machine = {"arm64": "aarch64", "amd64": "x86_64"}.get(self.machine.lower(), self.machine)
+        return f"{machine}-unknown-linux-{'gnu' if self.libc == 'glibc' else 'musl'}"
+
+
+def parse_probe(output: str) -> Interpreter:
+    """Read the line that `PROBE` prints.
+
+    Raises:
+        ValueError: if it is not such a line.
+    """
+    found = json.loads(output.strip().splitlines()[-1]) if output.strip() else None
+    if not isinstance(found, dict):
+        raise ValueError(f"no answer from the interpreter: {output[-200:]!r}")
+    try:
+        return Interpreter(found["version"], found["path"], found["prefix"], found["machine"], found["libc"])
+    except KeyError as error:
+        raise ValueError(f"the interpreter's answer lacks {error}") from error
+
+
+def satisfies(version: str, specifier: str) -> bool:
+    """Whether a full version is one that ``specifier`` allows.
+
+    Raises:
+        InvalidInstanceError: if the specifier cannot be read.
+    """
+    return _specifier(specifier).contains(version, prereleases=True)
+
+
+def minor_for(specifier: str) -> str:
+    """Return the lowest minor version ("3.11") of which some patch release satisfies ``specifier``.
+
+    Raises:
+        InvalidInstanceError: if there is none.
+    """
+    wanted = _specifier(specifier)
+    for minor in _MINORS:
+        if any(wanted.contains(f"3.{minor}.{patch}") for patch in _PATCHES):
+            return f"3.{minor}"
+    raise InvalidInstanceError(
+        f"environment.python = {specifier!r}: none of Python 3.{_MINORS[0]} to 3.{_MINORS[-1]} satisfies it; "
+        "correct the instance's file",
+        reason="python-specifier",
+    )
+
+
+def find_local(specifier: str, uv: str | None) -> Interpreter:
+    """Find an interpreter of this machine: our own if it satisfies, else what uv finds, else by name.
+
+    Nothing is ever downloaded.
+
+    Raises:
+        InfraError: if there is none.
+    """
+    tried: list[str] = []
+    for path in _candidates(specifier, uv):
+        found = probe(path)
+        if found is None:
+            continue
+        if satisfies(found.version, specifier):
+            return found
+        tried.append(f"{found.version} ({path})")
+    raise InfraError(
+        f"the local sandbox found no Python {specifier} on this machine (found: {', '.join(tried) or 'none'}). "
+        "Install one and put it on PATH, or use --crbench-sandbox=docker",
+        reason="no-interpreter",
+    )
+
+
+def probe(path: str) -> Interpreter | None:
+    """Ask an interpreter of this machine what it is; None if it does not answer."""
+    try:
+        done = subprocess.run(
+            [path, "-I", "-c", PROBE], capture_output=True, timeout=20, check=False, stdin=subprocess.DEVNULL
+        )
+        return parse_probe(done.stdout.decode(errors="replace")) if done.returncode == 0 else None
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return None
+
+
+def _candidates(specifier: str, uv: str | None) -> list[str]:
+    import shutil
+
+    own = str(getattr(sys, "_base_executable", "") or sys.executable)
+    names = [f"python3.{minor}" for minor in _MINORS] + ["python3"]
+    found = [own, *([by_uv] if uv and (by_uv := _ask_uv(uv, specifier)) else [])]
+    found += [path for name in names if (path := shutil.which(name))]
+    return list(dict.fromkeys(found))
+
+
+def _ask_uv(uv: str, specifier: str) -> str | None:
+    command = [
+        uv,
+        "python",
+        "find",
+        "--quiet",
+        "--no-project",
+        "--no-python-downloads",
+        "--system",
+        specifier,
+    ]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, timeout=60, check=False, stdin=subprocess.DEVNULL, cwd=Path("/")
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.decode(errors="replace").strip() or None
+
+
+def _specifier(text: str) -> SpecifierSet:
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    try:
+        return SpecifierSet(text)
+    except InvalidSpecifier as error:
+        raise InvalidInstanceError(
+            f"environment.python = {text!r} is not a version specifier such as '>=3.11'; correct the instance's file",
+            reason="python-specifier",
+        ) from error
