@@ -33,12 +33,17 @@ class ReviewTask:
 class Reviewer(Protocol):
     """A reviewer under test."""
 
-    #: Short name for tables.
-    name: str
-    #: All that decides what it says, as plain JSON: its stage results are keyed by this.
-    fingerprint: Mapping[str, Any]
-    #: Whether its reviews may be taken over by another run (never for a program we cannot look into).
-    shareable: bool
+    @property
+    def name(self) -> str:
+        """Short name for tables."""
+
+    @property
+    def fingerprint(self) -> Mapping[str, Any]:
+        """All that decides what it says, as plain JSON: its stage results are keyed by this."""
+
+    @property
+    def shareable(self) -> bool:
+        """Whether its reviews may be taken over by another run (never for a program we cannot look into)."""
 
     def review(self, task: ReviewTask) -> Review:
         """Review one pull request.
