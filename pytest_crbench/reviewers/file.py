@@ -1,0 +1,98 @@
+"""``file:TEMPLATE``: reviews that were made elsewhere, one file for each instance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import ReviewerError, UsageError
+from ..core.store import write_atomic
+from . import host
+from .reading import read_review
+from .templates import fill, placeholders
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..core.model import Review
+    from .options import ReviewerOptions
+    from .protocol import ReviewTask
+
+PLACEHOLDERS = ("instance", "dataset", "repeat")
+_WHAT = "--crbench-reviewer=file:"
+
+
+@dataclass(frozen=True)
+class FileReviewer:
+    """Reads ``TEMPLATE`` with ``{instance}``, ``{dataset}`` and ``{repeat}`` filled, relative to ``cwd``."""
+
+    template: str
+    cwd: Path
+    options: ReviewerOptions
+    #: The files may have changed since another run read them.
+    shareable: bool = False
+
+    @property
+    def name(self) -> str:
+        """Short name for tables."""
+        return self.options.name or f"file:{Path(self.template).name}"
+
+    @property
+    def fingerprint(self) -> Mapping[str, Any]:
+        """The template, and how the files are read."""
+        return {
+            "kind": "file",
+            "template": self.template,
+            "format": self.options.format,
+            "version": self.options.version,
+        }
+
+    def review(self, task: ReviewTask) -> Review:
+        """Read the instance's file, and keep a copy of it.
+
+        Raises:
+            ReviewerError: ``missing`` if there is no such file, ``empty`` or ``unreadable``.
+            InfraError: if the copy cannot be kept.
+        """
+        values = {
+            "instance": task.instance.id,
+            "dataset": task.instance.dataset,
+            "repeat": str(task.repeat),
+        }
+        path = self.cwd / fill(self.template, values)
+        try:
+            with path.open("rb") as stream:
+                raw = stream.read(self.options.output_limit + 1)
+        except (OSError, ValueError) as error:
+            raise ReviewerError(
+                f"no review in {path}: {getattr(error, 'strerror', None) or error}. Every selected instance "
+                "needs a file; a clean review is a file that says so.",
+                reason="missing",
+            ) from error
+        if len(raw) > self.options.output_limit:
+            raise ReviewerError(
+                f"{path} has more than {self.options.output_limit} bytes", reason="unreadable"
+            )
+        write_atomic(task.directory / host.OUT, raw)
+        return read_review(
+            raw,
+            format=self.options.format,
+            task=task,
+            workspace=None,
+            reviewer=self.name,
+            raw_name=host.OUT,
+        )
+
+
+def file_reviewer(template: str, options: ReviewerOptions, cwd: Path) -> FileReviewer:
+    """Make the reviewer of a file template.
+
+    Raises:
+        UsageError: for a placeholder that is not known, or a template without ``{instance}``.
+    """
+    if "instance" not in placeholders(template, PLACEHOLDERS, _WHAT):
+        raise UsageError(
+            f"{_WHAT} {template!r} names the same file for every pull request; put {{instance}} in it."
+        )
+    return FileReviewer(template, cwd, options)

@@ -1,0 +1,107 @@
+"""Telling the format of a review by its content, where the content settles it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from . import checkstyle, github, native, rdjson, sarif
+from .base import Parsed, Unreadable
+from .jsontext import lines as json_lines
+from .jsontext import loads, text_of
+
+if TYPE_CHECKING:
+    from .base import ParseContext, Parser
+
+_GITHUB = frozenset(
+    {
+        "subject_type",
+        "start_side",
+        "diff_hunk",
+        "commit_id",
+        "original_line",
+        "original_start_line",
+        "original_commit_id",
+        "position",
+        "pull_request_review_id",
+        "event",
+        "html_url",
+    }
+)
+_NATIVE = frozenset(["lines", "end_line", "file", "suggestion", "severity", "rule", "level", "usage"])
+_ADVICE = (
+    "Name it with --crbench-review-format (native, github, sarif, rdjson, rdjsonl, checkstyle); many tools "
+    "write SARIF when asked to."
+)
+
+
+def parse(raw: bytes, context: ParseContext) -> Parsed:
+    """Read output in the format that it has; the first warning says which was taken.
+
+    Raises:
+        Unreadable: if the content does not settle it, or is not of the format that it seems to be.
+    """
+    name, parser = _detect(raw)
+    parsed = parser(raw, context)
+    return replace(parsed, warnings=(f"format taken from the content: {name}", *parsed.warnings))
+
+
+def _detect(raw: bytes) -> tuple[str, Parser]:
+    text, _ = text_of(raw)
+    if text.lstrip().startswith("<"):
+        return "checkstyle", checkstyle.parse
+    try:
+        value = loads(text, "review")
+    except Unreadable:
+        return _detect_lines(text)
+    if isinstance(value, dict):
+        if isinstance(value.get("runs"), list):
+            return "sarif", sarif.parse
+        if isinstance(value.get("diagnostics"), list):
+            return "rdjson", rdjson.parse_result
+        if _is_diagnostic(value):
+            return "rdjsonl", rdjson.parse_lines
+    return _own_or_github(value)
+
+
+def _detect_lines(text: str) -> tuple[str, Parser]:
+    try:
+        rows = json_lines(text, "review")
+    except Unreadable:
+        rows = []
+    if rows and all(_is_diagnostic(row) for row in rows):
+        return "rdjsonl", rdjson.parse_lines
+    if rows and all(native.is_comment(row) for row in rows):
+        return _own_or_github(rows)
+    return "native", native.parse
+
+
+def _own_or_github(value: Any) -> tuple[str, Parser]:
+    items = value if isinstance(value, list) else [value]
+    if not (native.is_review(value) or native.is_comment(value) or _reviews(items)):
+        keys = ", ".join(sorted(map(str, value))[:8]) if isinstance(value, dict) else type(value).__name__
+        raise Unreadable(f"this JSON is no review that is known by its content ({keys[:200]}). {_ADVICE}")
+    keys_found: set[str] = set()
+    shouted = False
+    for item in items:
+        inner = item.get("comments") if isinstance(item.get("comments"), list) else []
+        for entry in (item, *inner):
+            if isinstance(entry, dict):
+                keys_found.update(map(str, entry))
+                shouted = shouted or entry.get("side") in ("LEFT", "RIGHT")
+    theirs, ours = bool(keys_found & _GITHUB) or shouted, bool(keys_found & _NATIVE)
+    if theirs and ours:
+        raise Unreadable(f"this JSON has keys of both the native and the GitHub format. {_ADVICE}")
+    return ("github", github.parse) if theirs else ("native", native.parse)
+
+
+def _reviews(items: list[Any]) -> bool:
+    return bool(items) and all(isinstance(i, dict) and isinstance(i.get("comments"), list) for i in items)
+
+
+def _is_diagnostic(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    return (isinstance(value.get("message"), str) and isinstance(value.get("location"), dict)) or (
+        value.get("diagnostics") == []
+    )

@@ -1,0 +1,104 @@
+"""What every review format shares: the context it is read in, and what reading gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+from ...core.errors import ReviewerError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ...core.model import ReviewComment
+
+#: Larger outputs are refused before any parser sees them.
+INPUT_LIMIT = 16 * 1024 * 1024
+
+
+class Unreadable(ReviewerError):
+    """Output that is not what its format promises; the only error that a parser raises."""
+
+    def __init__(self, message: str, *, reason: str = "unreadable") -> None:
+        super().__init__(message, reason=reason)
+
+
+class HeadFiles:
+    """The files of the pull request's head, for telling paths and expressing edits as whole lines.
+
+    ``provide`` returns the root of a pristine head tree; it is called once, and only if a file is asked for.
+    """
+
+    def __init__(self, provide: Callable[[], Path]) -> None:
+        self._provide = provide
+        self._texts: dict[str, str | None] = {}
+
+    @cached_property
+    def root(self) -> Path:
+        """The tree's root on the host."""
+        return self._provide().resolve()
+
+    def exists(self, path: str) -> bool:
+        """Whether head has a regular file (or a link to one inside the tree) at this relative path."""
+        return self._find(path) is not None
+
+    def text(self, path: str) -> str | None:
+        """The file's text with its line ends as they are; None if there is none or it is not UTF-8."""
+        if path not in self._texts:
+            self._texts[path] = self._read(path)
+        return self._texts[path]
+
+    def line_count(self, path: str) -> int | None:
+        """How many lines the file has; None if it cannot be read as text."""
+        text = self.text(path)
+        return None if text is None else text.count("\n") + (not text.endswith("\n") and text != "")
+
+    def _find(self, path: str) -> Path | None:
+        if not path or "\0" in path or path.startswith("/") or ".." in path.split("/"):
+            return None
+        try:
+            found = (self.root / path).resolve()
+            inside = found.is_relative_to(self.root) and found.is_file()
+        except (OSError, ValueError, RuntimeError):  # too long, not encodable, a loop of links
+            return None
+        return found if inside else None
+
+    def _read(self, path: str) -> str | None:
+        found = self._find(path)
+        try:
+            return None if found is None else found.read_bytes().decode("utf-8")
+        except (OSError, UnicodeDecodeError):
+            return None
+
+
+@dataclass(frozen=True)
+class ParseContext:
+    """Where a review was made.
+
+    ``root`` is the workspace's path as the tool saw it, if that is known: absolute
+    paths below it are the repository's. ``removed`` are the paths that the pull request deletes.
+    """
+
+    root: Path | None
+    head: HeadFiles
+    removed: tuple[str, ...] = ()
+
+    def known(self, path: str) -> bool:
+        """Whether either side of the pull request is known to have this path."""
+        return path in self.removed or self.head.exists(path)
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """What a parser found. ``skipped`` counts entries that are no findings (suppressed, passed)."""
+
+    comments: tuple[ReviewComment, ...]
+    warnings: tuple[str, ...] = ()
+    skipped: int = 0
+    usage: Mapping[str, float] = field(default_factory=dict)
+
+
+#: Reads raw output; raises `Unreadable` and nothing else.
+Parser: TypeAlias = Callable[[bytes, ParseContext], Parsed]

@@ -1,0 +1,118 @@
+"""Edits of parts of lines, expressed as one replacement of whole lines."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+Unit = Literal["characters", "utf-8", "utf-16"]
+#: A fix may reach this many lines beyond the comment's own; further away, it is not the comment's suggestion.
+REACH = 10
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Replace ``text[start:end]`` (offsets in characters) of a file by ``replacement``."""
+
+    start: int
+    end: int
+    replacement: str
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """New text for whole lines, first and last included, 1-based."""
+
+    lines: tuple[int, int]
+    text: str
+
+
+class Lines:
+    """A text with the offsets of its lines; only a newline ends a line, as for git."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.starts = [0]
+        while (found := text.find("\n", self.starts[-1])) >= 0:
+            self.starts.append(found + 1)
+        if len(self.starts) > 1 and self.starts[-1] == len(text):
+            self.starts.pop()
+
+    @property
+    def count(self) -> int:
+        """How many lines there are (0 for an empty text)."""
+        return len(self.starts) if self.text else 0
+
+    def end_of(self, line: int) -> int:
+        """Offset after the line's newline."""
+        return self.starts[line] if line < len(self.starts) else len(self.text)
+
+    def line_at(self, offset: int) -> int:
+        """The 1-based line that holds an offset."""
+        return bisect_right(self.starts, offset)
+
+    def offset(self, line: int, column: int, unit: Unit = "characters") -> int | None:
+        """Offset of a 1-based line and column; None if there is no such place.
+
+        The line after the last one has a column 1: the end of the text.
+        """
+        if line == self.count + 1 and column == 1:
+            return len(self.text)
+        if not 1 <= line <= self.count or column < 1:
+            return None
+        content = self.text[self.starts[line - 1] : self.end_of(line)]
+        content = content.removesuffix("\n").removesuffix("\r")
+        index = column - 1 if unit == "characters" else _characters(content, column - 1, unit)
+        return None if index is None or index > len(content) else self.starts[line - 1] + index
+
+
+def as_lines(text: str, edits: list[Edit], lines: tuple[int, int]) -> Replacement | None:
+    """Express edits as one replacement that covers ``lines``.
+
+    None if the edits overlap, leave the file, or reach more than `REACH` lines beyond ``lines``.
+    """
+    index = Lines(text)
+    ordered = sorted(edits, key=lambda edit: (edit.start, edit.end))
+    if not ordered or not index.count or lines[1] > index.count:
+        return None
+    if any(before.end > after.start for before, after in pairwise(ordered)):
+        return None
+    if ordered[0].start < 0 or ordered[-1].end > len(text) or any(e.start > e.end for e in ordered):
+        return None
+    first = min(lines[0], index.line_at(ordered[0].start))
+    if ordered[0].start == len(text) and text.endswith("\n"):
+        first = min(first, index.count)
+    end = ordered[-1].end
+    whole = end > ordered[-1].start and text[end - 1] == "\n"
+    last = max(lines[1], min(index.line_at(end - 1 if whole else end), index.count))
+    new = _applied(text, ordered, index.starts[first - 1], index.end_of(last))
+    if new and not new.endswith("\n") and last < index.count:
+        # The last newline is gone: the next line is joined to this one and belongs to the replacement.
+        last += 1
+        new = _applied(text, ordered, index.starts[first - 1], index.end_of(last))
+    if first < lines[0] - REACH or last > lines[1] + REACH:
+        return None
+    return Replacement((first, last), new.replace("\r\n", "\n"))
+
+
+def _applied(text: str, edits: list[Edit], start: int, end: int) -> str:
+    parts, at = [], start
+    for edit in edits:
+        parts += [text[at : edit.start], edit.replacement]
+        at = edit.end
+    return "".join([*parts, text[at:end]])
+
+
+def _characters(content: str, count: int, unit: Unit) -> int | None:
+    """How many characters the first ``count`` units are; None if that splits a character."""
+    encoding = "utf-8" if unit == "utf-8" else "utf-16-le"
+    size = count if unit == "utf-8" else 2 * count
+    data = content.encode(encoding, "surrogatepass")
+    if size > len(data):
+        return None
+    try:
+        return len(data[:size].decode(encoding))
+    except UnicodeDecodeError:
+        return None

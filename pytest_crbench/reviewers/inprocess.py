@@ -1,0 +1,75 @@
+"""A callable handed over by a vendor's own fixture: called in this process, trusted with it."""
+
+from __future__ import annotations
+
+import json
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import ReviewerError
+from ..core.text import clean
+from . import child, host
+from .options import ReviewerOptions
+from .reading import read_review
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..core.model import Review
+    from .protocol import ReviewTask
+
+
+@dataclass(frozen=True)
+class InProcessReviewer:
+    """Calls ``function(pull_request, workspace)``. No time limit holds: use ``module:attribute`` for one."""
+
+    function: Callable[..., Any]
+    options: ReviewerOptions = field(default_factory=ReviewerOptions)
+
+    @property
+    def name(self) -> str:
+        """The name given, or the callable's own."""
+        return self.options.name or getattr(self.function, "__name__", type(self.function).__name__)
+
+    @property
+    def fingerprint(self) -> Mapping[str, Any]:
+        """Name and version: the code of a callable cannot be looked into."""
+        return {"kind": "in-process", "name": self.name, "version": self.options.version}
+
+    @property
+    def shareable(self) -> bool:
+        """Whether the user vouches, by a version, that the code is the same."""
+        return self.options.version is not None
+
+    def review(self, task: ReviewTask) -> Review:
+        """Call the callable once.
+
+        Raises:
+            ReviewerError: ``crashed`` if it raises, ``unreadable`` if what it returns is no review.
+            InfraError: if the private copy cannot be made.
+        """
+        began = time.monotonic()
+        with host.private_folder() as folder:
+            workspace = folder / "repository"
+            task.checkout(workspace)
+            try:
+                said = child.native(self.function(task.pull_request, workspace))
+                raw = json.dumps(said).encode()
+            except Exception as error:
+                (task.directory / host.STDERR).write_text(clean(traceback.format_exc()), "utf-8")
+                raise ReviewerError(
+                    f"the reviewer {self.name} raised {type(error).__name__}: {error}", reason="crashed"
+                ) from error
+            (task.directory / host.OUT).write_bytes(raw)
+            return read_review(
+                raw,
+                format="native",
+                task=task,
+                workspace=workspace,
+                reviewer=self.name,
+                raw_name=host.OUT,
+                duration=time.monotonic() - began,
+            )

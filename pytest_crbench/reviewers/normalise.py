@@ -1,0 +1,58 @@
+"""Ids and flags of a whole review: what depends on the diff and on the other comments."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ..core import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ..core.model import ReviewComment
+
+    InDiff = Callable[[str, str, tuple[int, int]], bool]
+
+
+def normalise(comments: Iterable[ReviewComment], *, in_diff: InDiff) -> tuple[ReviewComment, ...]:
+    """Give every comment its flags and a stable id; as many come out as go in, in the same order.
+
+    ``in_diff`` gets a path, a side and lines; (0, 0) asks for the file as a whole. An id depends on the
+    comment's content alone; equal comments are numbered in order.
+    """
+    return identified(flagged(comments, in_diff=in_diff))
+
+
+def flagged(comments: Iterable[ReviewComment], *, in_diff: InDiff) -> tuple[ReviewComment, ...]:
+    """Flag what lies ``outside-diff``, lines that only the other side shows, and every ``duplicate``."""
+    seen: set[tuple[object, ...]] = set()
+    result = []
+    for comment in comments:
+        flags = list(comment.flags)
+        if comment.path is not None and "outside-tree" not in flags:
+            lines = comment.lines or (0, 0)
+            if not in_diff(comment.path, comment.side, lines):
+                flags.append("outside-diff")
+                other = "left" if comment.side == "right" else "right"
+                if comment.lines and in_diff(comment.path, other, comment.lines):
+                    flags.append("other-side")
+        same = (comment.path, comment.lines, comment.side, " ".join(comment.body.split()).casefold())
+        if same in seen:
+            flags.append("duplicate")
+        seen.add(same)
+        result.append(replace(comment, flags=tuple(dict.fromkeys(flags))))
+    return tuple(result)
+
+
+def identified(comments: Iterable[ReviewComment]) -> tuple[ReviewComment, ...]:
+    """Give ids made of the content; the second equal comment ends in ``-2``, and so on."""
+    count: Counter[str] = Counter()
+    result = []
+    for comment in comments:
+        content = [comment.path, comment.lines, comment.side, comment.level, comment.body]
+        name = digest.of([*content, comment.suggestion, comment.severity, comment.rule])[:12]
+        count[name] += 1
+        result.append(replace(comment, id=name if count[name] == 1 else f"{name}-{count[name]}"))
+    return tuple(result)

@@ -1,0 +1,144 @@
+"""``module:attribute``, and reviewers registered by entry points: callables, each in its own process."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..core import processes
+from ..core.errors import InfraError, UsageError
+from ..core.text import decode, printable
+from . import child, host
+from .reading import read_review
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..core.model import Review
+    from .options import ReviewerOptions
+    from .protocol import ReviewTask
+
+#: Seconds for the import that tells at the start whether the callable is there.
+_CHECK_TIMEOUT = 60.0
+
+
+@dataclass(frozen=True)
+class PythonReviewer:
+    """A callable ``(PullRequest, workspace: Path) -> Review | Iterable[ReviewComment]``."""
+
+    name: str
+    spec: str
+    cwd: Path
+    options: ReviewerOptions
+
+    @property
+    def fingerprint(self) -> Mapping[str, Any]:
+        """What was named, and the options; what the code is, only its version can say."""
+        options = {key: value for key, value in self.options.fingerprint().items() if key != "format"}
+        return {"kind": "python", "spec": self.spec, **options}
+
+    @property
+    def shareable(self) -> bool:
+        """Whether the user vouches, by a version, that the code is the same."""
+        return self.options.version is not None
+
+    def review(self, task: ReviewTask) -> Review:
+        """Call the callable once.
+
+        Raises:
+            ReviewerError: ``crashed`` (it raised or exited), ``timeout``, ``unreadable`` or ``empty``.
+            InfraError: if the private copy cannot be made, or the output cannot be kept.
+        """
+        with host.private_folder() as folder:
+            workspace, out = folder / "repository", folder / "review"
+            try:
+                task.checkout(workspace)
+                request = {
+                    "pull_request": asdict(task.pull_request),
+                    "workspace": str(workspace),
+                    "sys_path": search_path(self.cwd),
+                }
+                (folder / "request").write_text(json.dumps(request), "utf-8")
+            except OSError as error:
+                raise InfraError(
+                    f"cannot copy the workspace to {folder}: {error.strerror}. Free some space, or set "
+                    "TMPDIR to a folder that has some.",
+                    reason="disk",
+                ) from error
+            done, raw = host.execute(
+                _argv("review", self.spec, str(folder / "request"), str(out)),
+                shown=[self.spec],
+                cwd=self.cwd,
+                env=_environment(self.options, folder),
+                options=self.options,
+                directory=task.directory,
+                out=out,
+                log=task.log,
+            )
+            return read_review(
+                raw,
+                format="native",
+                task=task,
+                workspace=workspace,
+                reviewer=self.name,
+                raw_name=host.OUT,
+                duration=done.duration,
+            )
+
+
+def python_reviewer(name: str, spec: str, options: ReviewerOptions, cwd: Path) -> PythonReviewer:
+    """Make the reviewer of a callable, after a look (in another process) whether it is there.
+
+    Raises:
+        UsageError: if it cannot be imported, or is nothing that can be called.
+        InfraError: if no folder for the look can be made.
+    """
+    with host.private_folder() as folder:
+        (folder / "request").write_text(json.dumps({"sys_path": search_path(cwd)}), "utf-8")
+        done = processes.run(
+            _argv("check", spec, str(folder / "request")),
+            cwd=cwd,
+            env=_environment(options, folder),
+            timeout=min(options.timeout, _CHECK_TIMEOUT),
+        )
+    if done.returncode == 0:
+        return PythonReviewer(options.name or name, spec, cwd, options)
+    lines = decode(host.scrub(done.stderr, host.secrets(options))).strip().splitlines()
+    said = printable(lines[-1]) if lines else f"exit status {done.returncode}"
+    if done.timed_out:
+        said = f"its import took longer than {min(options.timeout, _CHECK_TIMEOUT):g} s"
+    raise UsageError(
+        f"--crbench-reviewer={name}: cannot use {spec!r}: {said}. It is imported as from {cwd}; it must be a "
+        "callable (PullRequest, workspace) -> comments. For a program write cmd:PROGRAM ARGUMENTS. Variables "
+        "that it needs are named with --crbench-reviewer-env."
+    )
+
+
+def search_path(cwd: Path) -> list[str]:
+    """Return where modules are looked for: the folder that pytest was started in, then as in this process."""
+    here = str(cwd)
+    return [here, *(str(cwd / entry) for entry in sys.path if str(cwd / entry) != here)]
+
+
+def _argv(*arguments: str) -> list[str]:
+    # -P: a module of the user's folder must not stand in for one of ours before sys.path is set.
+    return [sys.executable, "-P", "-m", "pytest_crbench.reviewers.child", *arguments]
+
+
+def _environment(options: ReviewerOptions, folder: Path) -> dict[str, str]:
+    """The ordinary environment; where this package is found must hold for the child as well."""
+    package = str(Path(__file__).resolve().parents[2])
+    named = {"PYTHONPATH"} & set(options.environment)
+    paths = [package, *([os.environ["PYTHONPATH"]] if named and "PYTHONPATH" in os.environ else [])]
+    return {
+        **host.environment(options, folder / "tmp"),
+        "PYTHONPATH": os.pathsep.join(paths),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+__all__ = ["PythonReviewer", "child", "python_reviewer", "search_path"]

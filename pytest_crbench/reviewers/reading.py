@@ -1,0 +1,116 @@
+"""From raw output to a Review: parse, normalise, and say in warnings what was unusual."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..core.errors import InfraError
+from ..core.model import Review
+from .diffmap import read_diff
+from .formats import HeadFiles, ParseContext, parse
+from .normalise import normalise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ..core.model import ReviewComment
+    from .diffmap import DiffMap
+    from .protocol import ReviewTask
+
+
+def read_review(
+    raw: bytes,
+    *,
+    format: str,
+    task: ReviewTask,
+    workspace: Path | None,
+    reviewer: str,
+    raw_name: str | None,
+    duration: float = 0.0,
+) -> Review:
+    """Read a reviewer's raw output as a review.
+
+    Args:
+        raw: the output.
+        format: a name of `formats.PARSERS`.
+        task: what was reviewed.
+        workspace: the path under which the tool saw the repository, if that is known.
+        reviewer: its short name.
+        raw_name: the file in the task's folder that holds ``raw``.
+        duration: seconds that the tool took.
+
+    Raises:
+        ReviewerError: if the output is empty or unreadable.
+        InfraError: if no copy of the workspace can be made to look things up in.
+    """
+    diff = read_diff(task.diff)
+    with pristine(task) as head:
+        parsed = parse(raw, format, ParseContext(workspace, head, diff.removed))
+        comments = [_beyond(_current_name(comment, diff), head) for comment in parsed.comments]
+    found = normalise(comments, in_diff=diff.in_diff)
+    return Review(
+        comments=found,
+        reviewer=reviewer,
+        raw=raw_name,
+        warnings=(*parsed.warnings, *flag_warnings(found)),
+        duration=duration,
+        usage=parsed.usage,
+    )
+
+
+@contextmanager
+def pristine(task: ReviewTask) -> Iterator[HeadFiles]:
+    """Give the files of head, from a copy that no tool has touched; made only if a file is asked for."""
+    folders: list[Path] = []
+
+    def provide() -> Path:
+        try:
+            folders.append(Path(tempfile.mkdtemp()))
+            task.checkout(folders[0] / "tree")
+        except OSError as error:
+            raise InfraError(
+                f"cannot copy the workspace to {tempfile.gettempdir()}: {error.strerror}. Free some space, "
+                "or set TMPDIR to a folder that has some.",
+                reason="disk",
+            ) from error
+        return folders[0] / "tree"
+
+    try:
+        yield HeadFiles(provide)
+    finally:
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def flag_warnings(comments: Sequence[ReviewComment]) -> tuple[str, ...]:
+    """Count the flags of a review's comments, one line each."""
+    counts = Counter(flag for comment in comments for flag in comment.flags)
+    return tuple(f"{n} of {len(comments)} comments: {flag}" for flag, n in sorted(counts.items()))
+
+
+def _current_name(comment: ReviewComment, diff: DiffMap) -> ReviewComment:
+    """The old path of a renamed file is the same file: head's side is spoken of under head's name."""
+    new = diff.renames.get(comment.path or "")
+    if new is None or comment.side == "left":
+        return comment
+    return replace(comment, path=new, flags=(*comment.flags, "old-name"))
+
+
+def _beyond(comment: ReviewComment, head: HeadFiles) -> ReviewComment:
+    if (
+        comment.path is None
+        or comment.lines is None
+        or comment.side == "left"
+        or "outside-tree" in comment.flags
+    ):
+        return comment
+    count = head.line_count(comment.path)
+    if count is None or comment.lines[1] <= count:
+        return comment
+    return replace(comment, flags=(*comment.flags, "beyond-file"))
