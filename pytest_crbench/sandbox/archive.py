@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from .protocol import File
 
 
+#: Of every file that is put into a sandbox: fixed, and late enough for zip files (1980).
+_MTIME = 1_000_000_000
+
+
 def inside(path: str) -> PurePosixPath:
     """Return a relative POSIX path that stays below its root.
 
@@ -65,6 +69,7 @@ def add_tree(
 
 def _entry(name: str, mode: str, content: bytes, owner: int) -> tuple[tarfile.TarInfo, IO[bytes] | None]:
     info = tarfile.TarInfo(name)
+    info.mtime = _MTIME
     info.uid = info.gid = owner
     if mode == "120000":
         info.type, info.linkname, info.mode = tarfile.SYMTYPE, os.fsdecode(content), 0o777

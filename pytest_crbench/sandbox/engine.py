@@ -77,7 +77,7 @@ def engine_errors(doing: str) -> Iterator[None]:
         said = str(error.explanation or error)
         if error.status_code in (404, 409) and "container" in said.lower():
             raise InfraError(
-                f"{doing}: the container is gone ({said}); it was removed or killed from outside. Run it again",
+                f"{doing}: the container is gone ({said}); it was ended from outside. Run it again",
                 reason="sandbox-gone",
             ) from error
         if "no space left" in said.lower():

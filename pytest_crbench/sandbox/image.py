@@ -6,16 +6,10 @@ commands; what is committed afterwards holds neither, in no layer and no history
 
 from __future__ import annotations
 
-import io
 import json
-import posixpath
-import tarfile
-import time
 import uuid
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from ..core import digest
@@ -23,15 +17,13 @@ from ..core.errors import InfraError
 from ..core.store import locked, write_json
 from ..core.text import decode
 from . import archive
-from .engine import connect, engine_errors, run
+from .build import build_container, build_image, template
+from .engine import connect, engine_errors
 from .indexes import pip_environment, redact
 from .interpreters import PROBE, Interpreter, minor_for, parse_probe, satisfies
-from .owner import own_token
 from .protocol import File
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from docker import APIClient
 
     from ..core.model import Tree
@@ -40,11 +32,10 @@ if TYPE_CHECKING:
 
 #: Raise when the templates or the steps below change what an image holds.
 RECIPE = 1
-LABEL = "crbench"
 WORKDIR, SCRATCH, VENV = "/workspace", "/scratch", "/venv"
 PYTHON = f"{VENV}/bin/python"
 _USER_LABEL, _TIMEOUT_LABEL = "crbench.uid", "crbench.timeout"
-_PIP_TAIL = 3000
+_TAIL = 3000
 _COMMIT_TIMEOUT = 600.0
 
 
@@ -67,11 +58,6 @@ class Built:
     has_timeout: bool
 
 
-def labels(settings: SandboxSettings) -> dict[str, str]:
-    """Labels of every container: ours, which invocation's, and which process made it."""
-    return {LABEL: "1", "crbench.session": settings.session, "crbench.owner": own_token()}
-
-
 def find_base(client: APIClient, settings: SandboxSettings, specifier: str) -> Base:
     """Return the base image for a Python specifier, pulling it if it is not here.
 
@@ -85,7 +71,8 @@ def find_base(client: APIClient, settings: SandboxSettings, specifier: str) -> B
     base = _probed(client, settings, name, image_id)
     if not satisfies(base.interpreter.version, specifier):
         raise InfraError(
-            f"base image {name} has Python {base.interpreter.version}, but the environment asks for {specifier}. "
+            f"base image {name} has Python {base.interpreter.version}, but the environment asks for "
+            f"{specifier}. "
             "Name another one with --crbench-base-image; {python} in its name becomes the minor version",
             reason="base-image-python",
         )
@@ -134,7 +121,7 @@ def build_tree(client: APIClient, settings: SandboxSettings, environment: Built,
                 archive.add_tree, entries=digest.walk(tree.path), prefix="tree", owner=environment.uid
             )
             values = {"image": environment.tag, "uid": environment.uid, "workdir": WORKDIR}
-            _build(client, settings, "tree.Dockerfile.j2", values, tag, add)
+            build_image(client, settings, "tree.Dockerfile.j2", values, tag, add)
     return tag
 
 
@@ -148,7 +135,7 @@ def find_image(client: APIClient, name: str) -> dict[str, Any] | None:
 
     with engine_errors(f"looking for image {name}"):
         try:
-            return dict(client.inspect_image(name))
+            return dict(client.inspect_image(name))  # type: ignore[no-untyped-call]
         except ImageNotFound:
             return None
 
@@ -193,7 +180,7 @@ def _probed(client: APIClient, settings: SandboxSettings, name: str, image_id: s
         return Base(name, image_id, Interpreter(**record["interpreter"]), record["has_timeout"])
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    with _container(client, settings, image_id, network=False) as execute:
+    with build_container(client, settings, image_id, network=False) as execute:
         asked = execute(["python3", "-I", "-c", PROBE], 60.0)
         try:
             interpreter = parse_probe(decode(asked.stdout))
@@ -215,9 +202,9 @@ def _prepare(client: APIClient, settings: SandboxSettings, base: Base) -> str:
         settings.cache / "locks" / f"{tag.replace(':', '-')}.lock", log=settings.log, what="prepared image"
     ):
         if find_image(client, tag) is None:
-            script = _template("prepare.py.j2").render(workdir=WORKDIR, scratch=SCRATCH, venv=VENV)
+            script = template("prepare.py.j2").render(workdir=WORKDIR, scratch=SCRATCH, venv=VENV)
             command = json.dumps([base.interpreter.path, "-I", "-c", script])
-            _build(client, settings, "user.Dockerfile.j2", {"image": base.id, "command": command}, tag)
+            build_image(client, settings, "user.Dockerfile.j2", {"image": base.id, "command": command}, tag)
     return tag
 
 
@@ -231,7 +218,7 @@ def _install(
     if settings.ca_bundle is not None:
         bundle = f"{folder}/ca.pem"
         files.append(File("ca.pem", _read_bundle(settings)))
-    with _container(client, settings, image, network=True) as execute:
+    with build_container(client, settings, image, network=True) as execute:
         with engine_errors("copying the pins to the build container"):
             client.put_archive(execute.container, "/", archive.pack(files, folder, 0, keep=["/tmp"]))
         command = [PYTHON, "-I", "-m", "pip", "install", "--no-deps", "-r", f"{folder}/pins.txt"]
@@ -258,7 +245,7 @@ def _pip_failed(done: Ran, pins: tuple[str, ...], settings: SandboxSettings) -> 
         if done.late
         else f"exit status {done.returncode}"
     )
-    said = redact(decode(done.stdout + b"\n" + done.stderr), settings).strip()[-_PIP_TAIL:]
+    said = redact(decode(done.stdout + b"\n" + done.stderr), settings).strip()[-_TAIL:]
     return (
         f"pip install of {', '.join(pins)} in the environment image: {what}:\n{said}\n"
         "Check the network, the index settings and the CA bundle (PIP_INDEX_URL, PIP_CERT) of this machine"
@@ -273,126 +260,3 @@ def _read_bundle(settings: SandboxSettings) -> bytes:
         raise InfraError(
             f"cannot read the CA bundle {settings.ca_bundle}: {error.strerror}", reason="ca-bundle"
         ) from error
-
-
-class _Execute:
-    """Runs commands as root in one build container."""
-
-    def __init__(self, client: APIClient, container: str) -> None:
-        self.client, self.container = client, container
-
-    def __call__(self, argv: list[str], timeout: float, env: dict[str, str] | None = None) -> Ran:
-        return run(
-            self.client,
-            self.container,
-            argv,
-            deadline=timeout,
-            output=256 * 1024,
-            user="0:0",
-            cwd="/",
-            env=env,
-        )
-
-
-@contextmanager
-def _container(
-    client: APIClient, settings: SandboxSettings, image: str, *, network: bool
-) -> Iterator[_Execute]:
-    """Run a build container: root without capabilities, ending itself when its time is up."""
-    with engine_errors(f"starting a build container of {image}"):
-        host = client.create_host_config(
-            init=True,
-            auto_remove=True,
-            cap_drop=["ALL"],
-            security_opt=["no-new-privileges"],
-            network_mode=None if network else "none",
-        )
-        container = client.create_container(
-            image,
-            ["sleep", str(int(settings.build_timeout) + 300)],
-            entrypoint=[],
-            user="0:0",
-            host_config=host,
-            labels=labels(settings),
-            name=f"c{uuid.uuid4().hex[:16]}",
-        )["Id"]
-    try:
-        with engine_errors(f"starting a build container of {image}"):
-            client.start(container)
-        yield _Execute(client, container)
-    finally:
-        remove(client, container, settings.log)
-
-
-def remove(client: APIClient, container: str, log: Callable[[str], None]) -> None:
-    """Remove a container with all that runs in it; one that is gone already is fine.
-
-    A failure is logged, not raised: it must not hide a result, and the container ends itself.
-    """
-    from docker.errors import APIError, NotFound
-    from requests.exceptions import RequestException
-
-    try:
-        client.remove_container(container, force=True, v=True)
-    except NotFound:
-        pass
-    except APIError as error:
-        if error.status_code != 409:  # 409: its removal is in progress
-            log(f"could not remove a container: {error}; it ends itself")
-    except (RequestException, OSError) as error:
-        log(f"could not remove a container: {error}; it ends itself")
-
-
-def _build(
-    client: APIClient,
-    settings: SandboxSettings,
-    template: str,
-    values: dict[str, Any],
-    tag: str,
-    add: Callable[[tarfile.TarFile], None] = lambda _tar: None,
-) -> None:
-    """Build an image from a Dockerfile template; the context holds the Dockerfile and what ``add`` puts in."""
-    import tempfile
-
-    dockerfile = _template(template).render(label=LABEL, **values).encode()
-    with tempfile.TemporaryFile() as stream:
-        with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as tar:
-            info = tarfile.TarInfo("Dockerfile")
-            info.size = len(dockerfile)
-            tar.addfile(info, io.BytesIO(dockerfile))
-            add(tar)
-        stream.seek(0)
-        end = time.monotonic() + settings.build_timeout
-        with engine_errors(f"building {tag}"):
-            lines = client.build(
-                fileobj=stream,
-                custom_context=True,
-                tag=tag,
-                rm=True,
-                forcerm=True,
-                decode=True,
-                network_mode="none",
-                timeout=int(settings.build_timeout),
-            )
-            said: list[str] = []
-            for line in lines:
-                said.append(str(line.get("stream") or line.get("error") or ""))
-                if "error" in line:
-                    raise InfraError(
-                        f"building {tag} failed: {''.join(said)[-_PIP_TAIL:].strip()}\n"
-                        "Check the base image (--crbench-base-image)",
-                        reason="image",
-                    )
-                if time.monotonic() > end:
-                    raise InfraError(
-                        f"building {tag} took longer than {settings.build_timeout:.0f} s", reason="image"
-                    )
-
-
-def _template(name: str) -> Any:
-    from jinja2 import Environment, StrictUndefined
-
-    source = resources.files(__package__).joinpath(posixpath.join("templates", name)).read_text()
-    return Environment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True).from_string(
-        source
-    )

@@ -1,4 +1,4 @@
-"""Package index settings for the tools that build environments, and keeping their credentials to ourselves."""
+"""Package index settings for what builds environments; their credentials stay with us."""
 
 from __future__ import annotations
 

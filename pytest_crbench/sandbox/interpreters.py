@@ -102,7 +102,8 @@ def find_local(specifier: str, uv: str | None) -> Interpreter:
             return found
         tried.append(f"{found.version} ({path})")
     raise InfraError(
-        f"the local sandbox found no Python {specifier} on this machine (found: {', '.join(tried) or 'none'}). "
+        f"the local sandbox found no Python {specifier} on this machine "
+        f"(found: {', '.join(tried) or 'none'}). "
         "Install one and put it on PATH, or use --crbench-sandbox=docker",
         reason="no-interpreter",
     )
@@ -156,6 +157,7 @@ def _specifier(text: str) -> SpecifierSet:
         return SpecifierSet(text)
     except InvalidSpecifier as error:
         raise InvalidInstanceError(
-            f"environment.python = {text!r} is not a version specifier such as '>=3.11'; correct the instance's file",
+            f"environment.python = {text!r} is not a version specifier such as '>=3.11'; correct "
+            "the instance's file",
             reason="python-specifier",
         ) from error

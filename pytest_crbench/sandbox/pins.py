@@ -76,7 +76,8 @@ def _compile(wanted: Environment, interpreter: Interpreter, settings: SandboxSet
     uv = find_uv()
     if uv is None:
         raise InfraError(
-            "cannot resolve the environment's requirements: the uv program is missing. Install it (pip install uv)",
+            "cannot resolve the environment's requirements: the uv program is missing. Install it "
+            "(pip install uv)",
             reason="no-uv",
         )
     settings.log(f"resolving {', '.join(wanted.requirements) or 'the test runner'}{_date(wanted)}")
@@ -90,8 +91,8 @@ def _compile(wanted: Environment, interpreter: Interpreter, settings: SandboxSet
         said = redact(decode(first.stderr), settings).strip()[-2000:]
         raise InfraError(
             f"uv pip compile found no versions for {list(wanted.requirements)}{_date(wanted)} on Python "
-            f"{interpreter.version}: {said}\nCheck the requirements, the index settings (--crbench-index-url) and "
-            "the network; an index without upload dates cannot resolve as of a date",
+            f"{interpreter.version}: {said}\nCheck the requirements, the index settings and the "
+            "network; an index without upload dates cannot resolve as of a date",
             reason="resolution",
         )
     lines = (line.split("#")[0].split(";")[0].strip() for line in decode(first.stdout).splitlines())
@@ -107,7 +108,8 @@ def _run_uv(
 ) -> subprocess.CompletedProcess[bytes]:
     command = [
         uv, "pip", "compile", "-", "--quiet", "--no-header", "--no-annotate", "--no-emit-index-url",
-        "--no-emit-find-links", "--python-version", interpreter.version, "--python-platform", interpreter.platform,
+        "--no-emit-find-links", "--python-version", interpreter.version,
+        "--python-platform", interpreter.platform,
     ]  # fmt: skip
     if wanted.as_of:
         command += ["--exclude-newer", wanted.as_of]

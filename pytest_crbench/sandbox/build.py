@@ -1,0 +1,161 @@
+"""Build containers and images: the mechanical half of `image`."""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import tarfile
+import tempfile
+import time
+import uuid
+from contextlib import contextmanager
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import InfraError
+from .engine import engine_errors, run
+from .owner import own_token
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from docker import APIClient
+
+    from .engine import Ran
+    from .settings import SandboxSettings
+
+#: On every container and image of ours.
+LABEL = "crbench"
+_TAIL = 3000
+
+
+def labels(settings: SandboxSettings) -> dict[str, str]:
+    """Labels of every container: ours, which invocation's, and which process made it."""
+    return {LABEL: "1", "crbench.session": settings.session, "crbench.owner": own_token()}
+
+
+class Execute:
+    """Runs commands as root in one build container."""
+
+    def __init__(self, client: APIClient, container: str) -> None:
+        self.client, self.container = client, container
+
+    def __call__(self, argv: list[str], timeout: float, env: dict[str, str] | None = None) -> Ran:
+        """Run a command; ``env`` is given to it alone and stored nowhere."""
+        return run(
+            self.client,
+            self.container,
+            argv,
+            deadline=timeout,
+            output=256 * 1024,
+            user="0:0",
+            cwd="/",
+            env=env,
+        )
+
+
+@contextmanager
+def build_container(
+    client: APIClient, settings: SandboxSettings, image: str, *, network: bool
+) -> Iterator[Execute]:
+    """Run a build container: root without capabilities, ending itself when its time is up."""
+    with engine_errors(f"starting a build container of {image}"):
+        host = client.create_host_config(
+            init=True,
+            auto_remove=True,
+            cap_drop=["ALL"],
+            security_opt=["no-new-privileges"],
+            network_mode=None if network else "none",
+        )
+        container = client.create_container(
+            image,
+            ["sleep", str(int(settings.build_timeout) + 300)],
+            entrypoint=[],
+            user="0:0",
+            host_config=host,
+            labels=labels(settings),
+            name=f"c{uuid.uuid4().hex[:16]}",
+        )["Id"]
+    try:
+        with engine_errors(f"starting a build container of {image}"):
+            client.start(container)
+        yield Execute(client, container)
+    finally:
+        remove(client, container, settings.log)
+
+
+def remove(client: APIClient, container: str, log: Callable[[str], None]) -> None:
+    """Remove a container with all that runs in it; one that is gone already is fine.
+
+    A failure is logged, not raised: it must not hide a result, and the container ends itself.
+    """
+    from docker.errors import APIError, NotFound
+    from requests.exceptions import RequestException
+
+    try:
+        client.remove_container(container, force=True, v=True)
+    except NotFound:
+        pass
+    except APIError as error:
+        if error.status_code != 409:  # 409: its removal is in progress
+            log(f"could not remove a container: {error}; it ends itself")
+    except (RequestException, OSError) as error:
+        log(f"could not remove a container: {error}; it ends itself")
+
+
+def build_image(
+    client: APIClient,
+    settings: SandboxSettings,
+    dockerfile_template: str,
+    values: dict[str, Any],
+    tag: str,
+    add: Callable[[tarfile.TarFile], None] = lambda _tar: None,
+) -> None:
+    """Build an image from a Dockerfile template; the context is the Dockerfile and what ``add`` puts in.
+
+    Raises:
+        InfraError: with the end of what the engine said.
+    """
+    dockerfile = template(dockerfile_template).render(label=LABEL, **values).encode()
+    with tempfile.TemporaryFile() as stream:
+        with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as tar:
+            info = tarfile.TarInfo("Dockerfile")
+            info.size = len(dockerfile)
+            tar.addfile(info, io.BytesIO(dockerfile))
+            add(tar)
+        stream.seek(0)
+        end = time.monotonic() + settings.build_timeout
+        with engine_errors(f"building {tag}"):
+            lines = client.build(
+                fileobj=stream,
+                custom_context=True,
+                tag=tag,
+                rm=True,
+                forcerm=True,
+                decode=True,
+                network_mode="none",
+                timeout=int(settings.build_timeout),
+            )
+            said: list[str] = []
+            for line in lines:
+                said.append(str(line.get("stream") or line.get("error") or ""))
+                if "error" in line:
+                    raise InfraError(
+                        f"building {tag} failed: {''.join(said)[-_TAIL:].strip()}\n"
+                        "Check the base image (--crbench-base-image)",
+                        reason="image",
+                    )
+                if time.monotonic() > end:
+                    raise InfraError(
+                        f"building {tag} took longer than {settings.build_timeout:.0f} s", reason="image"
+                    )
+
+
+def template(name: str) -> Any:
+    """Return one of the package's jinja2 templates."""
+    from jinja2 import Environment, StrictUndefined
+
+    source = resources.files(__package__).joinpath(posixpath.join("templates", name)).read_text()
+    return Environment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True).from_string(
+        source
+    )

@@ -1,0 +1,221 @@
+"""One Docker sandbox: a running container, and what is done in it through the engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..core.errors import InfraError
+from . import archive, image
+from .build import remove
+from .engine import engine_errors, run
+from .protocol import ExecResult
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from docker import APIClient
+
+    from .engine import Ran
+    from .protocol import File, Limits
+    from .settings import SandboxSettings
+
+#: Bits of Go's file mode that the engine reports: folder, link, device, pipe, socket, irregular.
+_GO_SPECIAL = 1 << 31 | 1 << 27 | 1 << 26 | 1 << 25 | 1 << 24 | 1 << 21 | 1 << 19
+_GRACE = 2
+#: Seconds after the inner time-out at which the container itself is ended.
+_OUTER = 10.0
+_VARIABLES = {
+    "PATH": f"{image.VENV}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME": f"{image.SCRATCH}/home",
+    "LANG": "C.UTF-8",
+    "TZ": "UTC",
+}
+#: Stands in for ``timeout -k`` in images without coreutils: argv[1] is seconds, the rest the command.
+_PYTHON_TIMEOUT = """\
+import os, signal, subprocess, sys
+child = subprocess.Popen(sys.argv[2:], start_new_session=True)
+try:
+    code = child.wait(float(sys.argv[1]))
+except subprocess.TimeoutExpired:
+    os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    code = 124
+sys.exit(128 - code if code < 0 else code)
+"""
+
+
+class DockerSandbox:
+    """One container holding a writable copy of a tree."""
+
+    workdir = image.WORKDIR
+    scratch = image.SCRATCH
+    python = image.PYTHON
+
+    def __init__(
+        self,
+        client: APIClient,
+        container: str,
+        built: image.Built,
+        limits: Limits,
+        settings: SandboxSettings,
+    ) -> None:
+        self._client = client
+        self._container = container
+        self._built = built
+        self._limits = limits
+        self._settings = settings
+        self._memory_kills = 0
+        self._exported = False
+        self._closed = False
+
+    def exec(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout: float,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> ExecResult:
+        """Run a command; ``timeout`` ends it from inside, a later deadline ends the whole container.
+
+        After a time-out the container is restarted: all that ran is dead, the files stay.
+
+        Raises:
+            InfraError: if the sandbox is gone.
+        """
+        self._must_be_open()
+        variables = [f"{name}={value}" for name, value in {**_VARIABLES, **(env or {})}.items()]
+        whole = ["env", "-i", *variables, *self._bounded(timeout), *argv]
+        ran = self._run(whole, timeout + _GRACE + _OUTER, cwd or self.workdir)
+        timed_out = ran.late or (ran.returncode in (124, 137) and ran.duration >= timeout)
+        if timed_out:
+            self._restart()
+        oom = not timed_out and ran.returncode not in (0, None) and self._explain(ran.returncode or 0)
+        return ExecResult(
+            returncode=None if timed_out or oom else ran.returncode,
+            stdout=ran.stdout,
+            stderr=ran.stderr,
+            timed_out=timed_out,
+            oom_killed=oom,
+            truncated=ran.truncated,
+            duration=ran.duration,
+        )
+
+    def put(self, files: Iterable[File], destination: str) -> None:
+        """Write files below ``destination``, in one archive.
+
+        Raises:
+            InfraError: if the sandbox is gone or its disk is full.
+            ValueError: if a path leaves ``destination``.
+        """
+        self._must_be_open()
+        data = archive.pack(files, destination, self._built.uid, keep=[self.workdir, self.scratch, "/tmp"])
+        with engine_errors(f"writing files to {destination}"):
+            self._client.put_archive(self._container, "/", data)
+
+    def get(self, path: str, limit: int = 16 * 1024**2) -> bytes:
+        """Read one regular file.
+
+        Raises:
+            FileNotFoundError: if there is none; a link, folder or special file does not count.
+            InfraError: if it is longer than ``limit`` bytes, or the sandbox is gone.
+        """
+        from docker.errors import APIError
+
+        self._must_be_open()
+        with engine_errors(f"reading {path}"):
+            try:
+                chunks, said = self._client.get_archive(self._container, path)
+            except APIError as error:
+                # The engine says 404 for a missing file and for a missing container alike.
+                if error.status_code == 404 and "no such container" not in str(error.explanation).lower():
+                    raise FileNotFoundError(path) from None
+                raise
+            try:
+                if said["mode"] & _GO_SPECIAL:
+                    raise FileNotFoundError(f"{path} is not a regular file")
+                if said["size"] > limit:
+                    raise InfraError(
+                        f"{path} in the sandbox has {said['size']} bytes, more than {limit}",
+                        reason="too-large",
+                    )
+                return archive.only_file(archive.read_stream(iter(chunks), limit + 1024**2), path)
+            finally:
+                chunks.close()
+
+    def export(self, destination: Path, limit: int = 1024**3) -> None:
+        """Stop everything that runs, then copy the tree to the host.
+
+        Raises:
+            InfraError: if the tree is larger than ``limit`` bytes, or the sandbox is gone.
+        """
+        self._must_be_open()
+        self._exported = True
+        self._restart()
+        # Not part of the result; what cannot be removed is skipped while unpacking.
+        self._run(["rm", "-rf", f"{self.workdir}/.git"], _OUTER * 6, "/")
+        with engine_errors("copying the tree out of the sandbox"):
+            chunks, _said = self._client.get_archive(self._container, self.workdir)
+            try:
+                archive.unpack(archive.read_stream(iter(chunks), 4 * limit + 1024**2), destination, limit)
+            finally:
+                chunks.close()
+
+    def close(self) -> None:
+        """Remove the container; may be called twice."""
+        if not self._closed:
+            self._closed = True
+            remove(self._client, self._container, self._settings.log)
+
+    def _bounded(self, timeout: float) -> list[str]:
+        if self._built.has_timeout:
+            return ["timeout", "-k", str(_GRACE), f"{max(timeout, 0.001):.3f}"]
+        return [self.python, "-I", "-c", _PYTHON_TIMEOUT, f"{timeout:.3f}"]
+
+    def _run(self, argv: list[str], deadline: float, cwd: str) -> Ran:
+        return run(
+            self._client,
+            self._container,
+            argv,
+            deadline=deadline,
+            output=self._limits.output,
+            user=f"{self._built.uid}:{self._built.uid}",
+            cwd=cwd,
+        )
+
+    def _restart(self) -> None:
+        # Never kill by process id from inside: a child with its own session is not found that way.
+        with engine_errors("ending what runs in the sandbox"):
+            self._client.restart(self._container, timeout=0)
+        self._memory_kills = 0
+
+    def _explain(self, returncode: int) -> bool:
+        """Whether the memory limit killed the command; a container that died meanwhile is an error.
+
+        Raises:
+            InfraError: if the container does not run any more.
+        """
+        with engine_errors("looking at the sandbox"):
+            state = self._client.inspect_container(self._container)["State"]
+        if not state["Running"]:
+            raise InfraError(
+                "the sandbox's container ended while a command ran; it was killed from outside. Run it again",
+                reason="sandbox-gone",
+            )
+        if returncode != 137:
+            return False
+        kills = self._count_memory_kills()
+        before, self._memory_kills = self._memory_kills, kills
+        return kills > before
+
+    def _count_memory_kills(self) -> int:
+        """Read the kernel's counter of this container (cgroup v2 or v1): the engine itself may not notice."""
+        files = ["/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"]
+        said = self._run(["cat", *files], _OUTER, "/").stdout
+        counts = [line.split()[1] for line in said.splitlines() if line.startswith(b"oom_kill ")]
+        return int(counts[0]) if counts else 0
+
+    def _must_be_open(self) -> None:
+        if self._closed or self._exported:
+            raise InfraError("this sandbox has ended; open a new one", reason="sandbox-gone")

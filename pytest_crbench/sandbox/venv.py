@@ -1,0 +1,89 @@
+"""Virtual environments of the local sandbox: one per content, in the cache, built once."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..core import digest
+from ..core.errors import InfraError
+from ..core.store import locked, write_json
+from ..core.text import decode
+from .beneath import remove_tree
+from .indexes import redact, uv_environment
+from .pins import find_uv
+
+if TYPE_CHECKING:
+    from .interpreters import Interpreter
+    from .settings import SandboxSettings
+
+_COMPLETE = "crbench-complete.json"
+_TAIL = 3000
+
+
+def build(settings: SandboxSettings, interpreter: Interpreter, pins: tuple[str, ...], name: str) -> Path:
+    """Return the folder of the virtual environment ``name`` with ``pins``, building it if nobody has.
+
+    Raises:
+        InfraError: with the tail of uv's output, if it cannot be built.
+    """
+    folder = settings.cache / "environments" / digest.of([name, interpreter.path])[:32]
+    if (folder / _COMPLETE).is_file():
+        return folder
+    lock = settings.cache / "locks" / f"venv-{folder.name}.lock"
+    with locked(lock, log=settings.log, what="virtual environment"):
+        if (folder / _COMPLETE).is_file():
+            return folder
+        settings.log(f"building a virtual environment on Python {interpreter.version}: {', '.join(pins)}")
+        remove_tree(folder)
+        _create(settings, interpreter, pins, folder)
+        write_json(folder / _COMPLETE, {"pins": list(pins), "python": interpreter.version})
+    return folder
+
+
+def _create(settings: SandboxSettings, interpreter: Interpreter, pins: tuple[str, ...], folder: Path) -> None:
+    uv = find_uv()
+    if uv is None:
+        raise InfraError(
+            "cannot build a virtual environment: the uv program is missing. Install it (pip install uv)",
+            reason="no-uv",
+        )
+    python = str(folder / "bin" / "python")
+    # Relocatable: inside bubblewrap it has another path than outside.
+    make = [uv, "venv", "--quiet", "--no-project", "--relocatable", "--python", interpreter.path, str(folder)]
+    with tempfile.TemporaryDirectory() as empty:
+        listed = Path(empty) / "pins.txt"
+        listed.write_text("\n".join(pins) + "\n")
+        install = [uv, "pip", "install", "--quiet", "--no-deps", "--python", python, "-r", str(listed)]
+        for command in (make, install):
+            _run(settings, command, Path(empty))
+
+
+def _run(settings: SandboxSettings, command: list[str], cwd: Path) -> None:
+    what = " ".join(command[1:3])
+    try:
+        done = subprocess.run(
+            command,
+            cwd=cwd,
+            env=uv_environment(settings),
+            capture_output=True,
+            timeout=settings.build_timeout,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise InfraError(
+            f"uv {what} did not end within {settings.build_timeout:.0f} s; is the package index reachable?",
+            reason="install",
+        ) from error
+    except OSError as error:
+        raise InfraError(f"cannot run {command[0]}: {error.strerror}", reason="no-uv") from error
+    if done.returncode != 0:
+        said = redact(decode(done.stdout + done.stderr), settings).strip()[-_TAIL:]
+        raise InfraError(
+            f"uv {what}: exit status {done.returncode}:\n{said}\n"
+            "Check the network, the index settings and the CA bundle (SSL_CERT_FILE) of this machine",
+            reason="install",
+        )
