@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import UsageError
 from .intervals import Interval, difference_interval, mcnemar
-from .score import FACETS, latest
+from .score import facet_order, facets_of, latest
 from .status import Status
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def pair_up(first: Results, second: Results) -> Comparison:
         if a.check_digest != b.check_digest:
             changed.append(key)
         elif a.status.in_strict and b.status.in_strict:
-            facets = tuple(b.facets.items())
+            facets = tuple(facets_of(key, b.facets).items())
             pairs.append(Pair(key, facets, a.status is Status.PASSED, b.status is Status.PASSED))
         else:
             unmeasured.append(Unpaired(key, a.status, b.status))
@@ -201,9 +201,7 @@ def _by_facet(pairs: Sequence[Pair]) -> tuple[Difference, ...]:
     for pair in pairs:
         for name in pair.facets:
             groups[name].append(pair)
-    order = {facet: place for place, facet in enumerate(FACETS)}
-    names = sorted(groups, key=lambda name: (order.get(name[0], len(order)), *name))
-    return tuple(_difference(*name, groups[name]) for name in names)
+    return tuple(_difference(*name, groups[name]) for name in sorted(groups, key=facet_order))
 
 
 def _difference(facet: str, value: str, pairs: Iterable[Pair]) -> Difference:

@@ -49,8 +49,8 @@ class Gate:
     def __post_init__(self) -> None:
         if self.fail_if_regressed is not None and self.baseline is None:
             raise UsageError(
-                "--crbench-fail-if-regressed needs something to compare with: "
-                "add --crbench-baseline=RESULTS (a results.json of an earlier run)"
+                "asking whether the rate regressed needs something to compare with: name the results.json of "
+                "an earlier run as the baseline"
             )
 
     @property
@@ -99,23 +99,26 @@ def make_gate(
     min_coverage: str | None = None,
     baseline: Results | None = None,
     fail_if_regressed: str | None = None,
+    prefix: str = "--crbench-",
 ) -> Gate:
     """Read a gate from the texts of its options; ``fail_if_regressed`` "" tolerates no drop.
+
+    ``prefix`` is that of the options, for messages.
 
     Raises:
         UsageError: naming the option, what was found and what is possible.
     """
     tolerated = None
     if fail_if_regressed is not None:
-        tolerated = parse_share(fail_if_regressed or "0", f"--crbench-fail-if-regressed={fail_if_regressed}")
+        tolerated = parse_share(fail_if_regressed or "0", f"{prefix}fail-if-regressed={fail_if_regressed}")
     return Gate(
         thresholds=(
-            *(parse_threshold(text, "under") for text in fail_under),
-            *(parse_threshold(text, "over") for text in fail_over),
+            *(parse_threshold(text, "under", prefix) for text in fail_under),
+            *(parse_threshold(text, "over", prefix) for text in fail_over),
         ),
         min_coverage=MIN_COVERAGE
         if min_coverage is None
-        else parse_share(min_coverage, f"--crbench-min-coverage={min_coverage}"),
+        else parse_share(min_coverage, f"{prefix}min-coverage={min_coverage}"),
         baseline=baseline,
         fail_if_regressed=tolerated,
     )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .model import Key, Verdict
 
 #: The order in which facets are reported; others follow by name.
-FACETS = ("kind", "category", "language", "context", "repo", "size", "origin", "level")
+FACETS = ("kind", "category", "dataset", "language", "context", "repo", "size", "origin", "level")
 #: A pull request: what checks and repeats are clustered in.
 PullRequestId = tuple[str, str]
 
@@ -132,12 +132,12 @@ def summarise(
     done: dict[tuple[str, str], list[Verdict]] = defaultdict(list)
     absent: dict[tuple[str, str], list[Key]] = defaultdict(list)
     for verdict in found.values():
-        for facet, value in verdict.facets.items():
+        for facet, value in facets_of(verdict.key, verdict.facets).items():
             done[facet, value].append(verdict)
     for key, facets in missing.items():
-        for facet, value in facets.items():
+        for facet, value in facets_of(key, facets).items():
             absent[facet, value].append(key)
-    names = sorted({*done, *absent}, key=_facet_order)
+    names = sorted({*done, *absent}, key=facet_order)
     return Summary(
         scoring=scoring,
         arm=arm,
@@ -149,7 +149,13 @@ def summarise(
     )
 
 
-def _facet_order(name: tuple[str, str]) -> tuple[int, str, str]:
+def facets_of(key: Key, facets: Mapping[str, str]) -> dict[str, str]:
+    """The facets of a check, and its dataset as one of them."""
+    return {"dataset": key.dataset, **facets}
+
+
+def facet_order(name: tuple[str, str]) -> tuple[int, str, str]:
+    """What (facet, value) pairs are sorted by in reports."""
     facet, value = name
     return (FACETS.index(facet) if facet in FACETS else len(FACETS), facet, value)
 

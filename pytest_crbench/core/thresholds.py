@@ -46,15 +46,16 @@ class Threshold:
         return value >= self.bound if self.direction == "under" else value <= self.bound
 
 
-def parse_threshold(text: str, direction: Direction = "under") -> Threshold:
+def parse_threshold(text: str, direction: Direction = "under", prefix: str = "--crbench-") -> Threshold:
     """Read ``0.30``, ``30%``, ``@category=Security:0.5``, ``macro@kind=structural:0.1``.
 
-    Split at the last colon, so that a facet's value may hold one.
+    Split at the last colon, so that a facet's value may hold one. ``prefix`` is that of the option, for
+    messages.
 
     Raises:
         UsageError: unknown metric, a facet without a value, or a number that cannot be met.
     """
-    option = f"--crbench-fail-{direction}"
+    option = f"{prefix}fail-{direction}"
     left, colon, right = text.rpartition(":")
     if not colon and ("@" in text or text.strip() in METRICS):
         raise UsageError(f"{option}={text}: no threshold; write {text.strip()}:NUMBER")

@@ -1,0 +1,87 @@
+"""``crbench gate RESULTS``: decide over the results of a finished run, outside pytest."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+    """Add the subcommand; ``run`` is its default ``run``."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "gate",
+        help="decide over the results of a run",
+        description="Decide over the results of a finished run as pytest would have. Exit status: 0 met, "
+        "1 not met, 10 too few measurements to decide, 2 wrong usage.",
+    )
+    parser.add_argument("results", metavar="RESULTS", type=Path, help="results.json, or the folder of a run")
+    parser.add_argument(
+        "--fail-under",
+        action="append",
+        default=[],
+        metavar="[METRIC][@FACET=VALUE]:RATE",
+        help="not met if a rate is lower: 0.30, @category=Security:0.5, macro:25%% (repeatable)",
+    )
+    parser.add_argument(
+        "--fail-over",
+        action="append",
+        default=[],
+        metavar="METRIC[@FACET=VALUE]:NUMBER",
+        help="not met if a number is higher: comments_per_pr:20 (repeatable)",
+    )
+    parser.add_argument(
+        "--min-coverage",
+        metavar="SHARE",
+        help="undecided if less than this share of the selected checks was measured (0.95)",
+    )
+    parser.add_argument("--baseline", type=Path, metavar="RESULTS", help="results of an earlier run")
+    parser.add_argument(
+        "--fail-if-regressed",
+        nargs="?",
+        const="",
+        metavar="DROP",
+        help="not met if the pass rate on the checks that both have fell by more than DROP (0)",
+    )
+    parser.add_argument("--json", action="store_true", help="print the decision as JSON")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the conditions and, last, the verdict; the exit status."""
+    from ..core.gate import decide, make_gate
+    from ..core.text import printable
+    from ..reporting.results import read_results
+    from ..reporting.table import verdict_line
+
+    try:
+        gate = make_gate(
+            fail_under=args.fail_under,
+            fail_over=args.fail_over,
+            min_coverage=args.min_coverage,
+            baseline=read_results(args.baseline) if args.baseline else None,
+            fail_if_regressed=args.fail_if_regressed,
+            prefix="--",
+        )
+        if not gate.asked:
+            raise UsageError("nothing to decide; give --fail-under, --fail-over or --fail-if-regressed")
+        results = read_results(args.results)
+        decision = decide(gate, results.summary(), results)
+    except UsageError as error:
+        print(f"crbench gate: {error}", file=sys.stderr)
+        return 2
+    if args.json:
+        print(json.dumps(decision.to_json(), indent=1))
+    else:
+        for condition in decision.conditions:
+            print(f"{condition.outcome:<9}  {printable(condition.text, 1000)}")
+        print(verdict_line(decision))
+    # A decision that was asked for always has a status.
+    return decision.exit_status if decision.exit_status is not None else 2

@@ -1,0 +1,1 @@
+"""Result files, tables and Markdown over `core.score`; prints nothing itself."""

@@ -1,0 +1,166 @@
+"""A comparison of two runs as text, Markdown and plain JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..core.intervals import LEVEL, PAIRED_METHOD
+from ..core.row import key_to_row, sort_key
+from ..core.text import printable
+from .escape import code, escaped
+from .lines import percent
+from .markdown import bullets, ident
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from fractions import Fraction
+
+    from ..core.compare import Comparison, Difference
+    from ..core.model import Key
+    from ..core.results import Results
+
+_ALWAYS = ("kind", "category")
+_VALUES = 12
+
+
+def comparison_text(found: Comparison, *, listed: int = 20) -> list[str]:
+    """Return a comparison as lines for a terminal; at most ``listed`` checks per list."""
+    overall = found.overall
+    lines = [f"A  {_named(found.first)}", f"B  {_named(found.second)}", ""]
+    groups = [("overall", "", overall), *_worth_showing(found)]
+    width = max([18, *(len(printable(value, 32)) for _, value, _ in groups)])
+    lines.append(
+        f"{'':<{10 + width}}  {'checks':>6}  {'both':>4}  {'only A':>6}  {'only B':>6}  {'neither':>7}"
+        f"  {'A':>5}  {'B':>5}  {'B - A':>6}   95 % interval"
+    )
+    before = ""
+    for facet, value, group in groups:
+        label = "" if facet == before else printable(facet, 9)
+        before = facet
+        lines.append(
+            f"{label:<10}{printable(value, 32):<{width}}  {group.pairs:>6}  {group.both:>4}"
+            f"  {group.only_first:>6}  {group.only_second:>6}  {group.neither:>7}  {percent(group.first):>5}"
+            f"  {percent(group.second):>5}  {_signed(group.change):>6}   {_span(group)}"
+        )
+    lines += ["", f"McNemar's exact test: p = {overall.p:.2g} (takes checks as independent)"]
+    for title, keys in _lists(found):
+        if keys:
+            lines += ["", f"{title} ({len(keys)})"]
+            lines += [f"  {printable(name)}" for name in keys[:listed]]
+            if len(keys) > listed:
+                lines.append(f"  ... and {len(keys) - listed} more")
+    return lines
+
+
+def comparison_markdown(found: Comparison) -> str:
+    """Return a comparison in GitHub-flavoured Markdown."""
+    lines = [
+        f"**crbench compare**: A is {code(found.first.reviewer)} ({code(found.first.source)}), "
+        f"B is {code(found.second.reviewer)} ({code(found.second.source)})",
+        "",
+        "| | | checks | both | only A | only B | neither | A | B | B − A | 95 % interval |",
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---|",
+    ]
+    before = ""
+    for facet, value, group in [("overall", "", found.overall), *_worth_showing(found)]:
+        cells = (
+            "" if facet == before else escaped(facet, 40),
+            escaped(value, 60),
+            *(group.pairs, group.both, group.only_first, group.only_second, group.neither),
+            *(percent(group.first), percent(group.second), _signed(group.change), _span(group).strip()),
+        )
+        before = facet
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    lines += ["", f"McNemar's exact test: p = {found.overall.p:.2g}.", ""]
+    for title, names in _lists(found):
+        lines += bullets(title, [code(name) for name in names])
+    lines.append(f"<sub>Intervals: {LEVEL:.0%}, {PAIRED_METHOD}.</sub>")
+    return "\n".join(lines) + "\n"
+
+
+def comparison_json(found: Comparison) -> dict[str, Any]:
+    """Return a comparison as plain JSON (docs/results-format.md)."""
+    return {
+        "schema": "crbench-comparison",
+        "schema_version": 1,
+        "first": {"source": found.first.source, "reviewer": found.first.reviewer},
+        "second": {"source": found.second.source, "reviewer": found.second.reviewer},
+        "interval": {"method": PAIRED_METHOD, "level": LEVEL},
+        "overall": _group_json(found.overall),
+        "facets": [_group_json(group) for group in found.groups],
+        "both": [key_to_row(key) for key in found.keys(first=True, second=True)],
+        "only_first": [key_to_row(key) for key in found.keys(first=True, second=False)],
+        "only_second": [key_to_row(key) for key in found.keys(first=False, second=True)],
+        "neither": [key_to_row(key) for key in found.keys(first=False, second=False)],
+        "unmeasured": [
+            {**key_to_row(one.key), "first": one.first.value, "second": one.second.value}
+            for one in found.unmeasured
+        ],
+        "changed": [key_to_row(key) for key in found.changed],
+        "only_in_first": [key_to_row(key) for key in found.only_in_first],
+        "only_in_second": [key_to_row(key) for key in found.only_in_second],
+    }
+
+
+def _group_json(group: Difference) -> dict[str, Any]:
+    return {
+        "facet": group.facet,
+        "value": group.value,
+        "pairs": group.pairs,
+        "both": group.both,
+        "only_first": group.only_first,
+        "only_second": group.only_second,
+        "neither": group.neither,
+        "first": _number(group.first),
+        "second": _number(group.second),
+        "change": _number(group.change),
+        "interval": None
+        if group.interval is None
+        else [round(group.interval.low, 6), round(group.interval.high, 6)],
+        "p": group.p,
+    }
+
+
+def _number(value: Fraction | None) -> float | None:
+    return None if value is None else round(float(value), 6)
+
+
+def _named(results: Results) -> str:
+    return f"{printable(results.reviewer, 60)}  ({printable(results.source)})"
+
+
+def _worth_showing(found: Comparison) -> Iterator[tuple[str, str, Difference]]:
+    facets: dict[str, list[Difference]] = {}
+    for group in found.groups:
+        facets.setdefault(group.facet, []).append(group)
+    for facet, groups in facets.items():
+        if facet in _ALWAYS or 1 < len(groups) <= _VALUES:
+            yield from ((facet, group.value, group) for group in groups)
+
+
+def _lists(found: Comparison) -> Iterator[tuple[str, list[str]]]:
+    yield "Passed only by A", _names(found.keys(first=True, second=False))
+    yield "Passed only by B", _names(found.keys(first=False, second=True))
+    yield "Passed by both", _names(found.keys(first=True, second=True))
+    yield "Passed by neither", _names(found.keys(first=False, second=False))
+    yield (
+        "Not measured in both",
+        [f"{ident(one.key)}: A {one.first.value}, B {one.second.value}" for one in found.unmeasured],
+    )
+    yield "Left out, the check differs", _names(list(found.changed))
+    yield "Only in A", _names(list(found.only_in_first))
+    yield "Only in B", _names(list(found.only_in_second))
+
+
+def _names(keys: list[Key]) -> list[str]:
+    return [ident(key) for key in sorted(keys, key=sort_key)]
+
+
+def _signed(value: Fraction | None) -> str:
+    return "-" if value is None else f"{100 * float(value):+.1f}"
+
+
+def _span(group: Difference) -> str:
+    if group.interval is None:
+        return "-"
+    return f"{100 * group.interval.low:+.1f} to {100 * group.interval.high:+.1f}"

@@ -1,0 +1,134 @@
+"""The sentences that the table and the Markdown share; plain text, everything foreign made printable."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from ..core.status import Status
+from ..core.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from fractions import Fraction
+
+    from ..core.intervals import Interval
+    from ..core.model import Verdict
+    from ..core.results import Results
+    from ..core.score import Group, Summary
+
+_ALWAYS = ("kind", "category")
+#: More values than this are left to results.json.
+_VALUES = 12
+_REASON = 100
+
+
+def percent(value: Fraction | None) -> str:
+    """A rate in per cent with one decimal, "-" if there is none."""
+    return "-" if value is None else f"{100 * float(value):.1f}"
+
+
+def span(interval: Interval | None) -> str:
+    """An interval in per cent: " 3.1 - 38.9", limits aligned up to 99.9."""
+    return "   -" if interval is None else f"{100 * interval.low:4.1f} - {100 * interval.high:4.1f}"
+
+
+def worth_showing(summary: Summary) -> Iterator[tuple[str, list[Group]]]:
+    """Facets that tell something: kind and category, and others with some, but not too many, values."""
+    for facet, groups in summary.facets().items():
+        if facet in _ALWAYS or 1 < len(groups) <= _VALUES:
+            yield facet, groups
+
+
+def comments_line(group: Group) -> str:
+    """How many comments there were, "" if no review is known."""
+    totals = group.totals
+    if totals.comments_per_pr is None:
+        return ""
+    where = "pull requests" if totals.reviews <= group.instances else "reviews"
+    line = f"{totals.comments} on {totals.reviews} {where} ({float(totals.comments_per_pr):.1f} each)"
+    if totals.outside_diff:
+        line += f", {totals.outside_diff} outside the diff"
+    if totals.duplicates:
+        line += f", {totals.duplicates} duplicates"
+    return line
+
+
+def coverage_lines(summary: Summary) -> Iterator[str]:
+    """How much was measured, then one line per status that is no measurement, with its first reasons."""
+    overall = summary.overall
+    head = f"{overall.passed + overall.missed} of {overall.selected} measured"
+    causes = [_cause(status, found) for status, found in _by_status(summary.unmeasured).items()]
+    if overall.not_run:
+        causes.append(f"{overall.not_run} not run")
+    if not causes:
+        yield head
+        return
+    yield f"{head}; {causes[0]}"
+    yield from causes[1:]
+
+
+def cost_line(group: Group) -> str:
+    """Tokens, money and median times, "" if none is known."""
+    totals = group.totals
+    parts = []
+    used = [f"{_short(totals.tokens)} tokens"] if totals.tokens else []
+    if totals.cost is not None:
+        used.append(f"{totals.cost:.2f} USD")
+    if used:
+        parts.append(", ".join(used))
+    order = {stage: place for place, stage in enumerate(("review", "revision", "tests"))}
+    times = [
+        f"{printable(stage, 20)} {_seconds(totals.seconds[stage])}"
+        for stage in sorted(totals.seconds, key=lambda stage: (order.get(stage, len(order)), stage))
+    ]
+    if times:
+        parts.append("median per pull request: " + ", ".join(times))
+    return "; ".join(parts)
+
+
+def notes(results: Results) -> Iterator[str]:
+    """What a reader must know of the data and of how the run was made."""
+    run = results.run
+    for dataset in run.get("datasets") or []:
+        if dataset.get("notice"):
+            yield printable(f"{dataset.get('name')}: {dataset['notice']}", 1000)
+    if results.name("agent") == "reference":
+        yield "reference agent: for checking the harness only; these rates say nothing about a reviewer"
+    if run.get("replayed"):
+        yield printable(
+            f"replay of {run['replayed']}: its reviews and revisions were read, only the tests were run"
+        )
+    if run.get("resumed"):
+        yield printable(f"resumed from {run['resumed']}")
+    if run.get("interrupted"):
+        yield "interrupted: what was not run counts as not measured"
+    for line in run.get("notes") or []:
+        yield printable(str(line), 1000)
+
+
+def _by_status(unmeasured: tuple[Verdict, ...]) -> dict[Status, list[Verdict]]:
+    found: dict[Status, list[Verdict]] = defaultdict(list)
+    for verdict in unmeasured:
+        found[verdict.status].append(verdict)
+    return {status: found[status] for status in Status if status in found}
+
+
+def _cause(status: Status, found: list[Verdict]) -> str:
+    """``2 infra_error (image build: registry timed out), see NAME.log``."""
+    reasons = list(dict.fromkeys(printable(verdict.reason, _REASON) for verdict in found if verdict.reason))
+    line = f"{len(found)} {status.value}"
+    if reasons:
+        line += f" ({'; '.join(reasons[:2])}{'; ...' if len(reasons) > 2 else ''})"
+    log = next((verdict.log for verdict in found if verdict.log), None)
+    return f"{line}, see {printable(log)}" if log else line
+
+
+def _short(count: int) -> str:
+    if count >= 1_000_000:
+        return f"{count / 1_000_000:.1f} M"
+    return f"{count / 1000:.1f} k" if count >= 10_000 else str(count)
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.0f} s" if value >= 10 else f"{value:.1f} s"

@@ -1,0 +1,168 @@
+"""``summary.md``: the verdict line, the table, what was not measured, and how the numbers were made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..core.errors import InfraError
+from ..core.intervals import LEVEL, METHOD
+from ..core.status import Status
+from ..core.text import clean
+from .escape import code, escaped
+from .lines import comments_line, cost_line, coverage_lines, notes, percent, span, worth_showing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from ..core.gate import Decision
+    from ..core.model import Key
+    from ..core.results import Results
+    from ..core.score import Group, Summary
+
+#: GitHub refuses a step summary of more than 1 MiB.
+STEP_SUMMARY_LIMIT = 1024 * 1024
+_LISTED = 100
+_ICON = {"met": "✅ ", "not-met": "❌ ", "undecided": "⚠️ ", "none": ""}
+
+
+def markdown(results: Results, summary: Summary, decision: Decision, *, files: str | None = None) -> str:
+    """Return the summary of a run in GitHub-flavoured Markdown.
+
+    Args:
+        results: the run.
+        summary: the rates.
+        decision: what the gate said; its verdict is the first line.
+        files: where the files of the run are.
+    """
+    return "\n".join(_document(results, summary, decision, files)) + "\n"
+
+
+def append_step_summary(text: str, environ: Mapping[str, str]) -> Path | None:
+    """Append to the file that GitHub Actions shows beside the job; the file, or None where there is none.
+
+    Raises:
+        InfraError: if the file cannot be written.
+    """
+    name = environ.get("GITHUB_STEP_SUMMARY")
+    if not name:
+        return None
+    path = Path(name)
+    try:
+        before = path.stat().st_size if path.exists() else 0
+        data = _fit(clean(text), STEP_SUMMARY_LIMIT - before)
+        with path.open("ab") as stream:
+            stream.write(data)
+    except OSError as error:
+        raise InfraError(
+            f"cannot append to {path} (GITHUB_STEP_SUMMARY): {error.strerror}. The summary is in summary.md.",
+            reason="disk",
+        ) from error
+    return path
+
+
+def ident(key: Key) -> str:
+    """A check as it is named in node ids, with its repeat from the second on."""
+    name = f"{key.dataset}::{key.instance}::{key.check}"
+    return name if key.repeat == 1 else f"{name} (repeat {key.repeat})"
+
+
+def bullets(title: str, lines: Sequence[str]) -> Iterator[str]:
+    """A folded list, cut after a hundred entries; nothing for an empty one."""
+    if not lines:
+        return
+    yield from ("<details>", f"<summary>{title} ({len(lines)})</summary>", "")
+    yield from (f"- {line}" for line in lines[:_LISTED])
+    if len(lines) > _LISTED:
+        yield f"- … and {len(lines) - _LISTED} more, see results.json"
+    yield from ("", "</details>", "")
+
+
+def _document(results: Results, summary: Summary, decision: Decision, files: str | None) -> Iterator[str]:
+    yield f"**{_ICON[decision.outcome]}crbench: {escaped(decision.verdict, 1000)}**"
+    yield ""
+    yield _how(results, summary)
+    yield ""
+    yield from _table(summary)
+    yield ""
+    for line in _facts(summary):
+        yield f"- {line}"
+    for note in notes(results):
+        yield f"- {escaped(note, 1000)}"
+    if files:
+        yield f"- files: {code(files)}"
+    yield ""
+    yield from _lists(results, summary)
+    yield (
+        f"<sub>Rates count a check as not passed if the reviewer failed on it. Intervals: {LEVEL:.0%}, "
+        f"{escaped(METHOD)}.</sub>"
+    )
+
+
+def _how(results: Results, summary: Summary) -> str:
+    parts = [f"{what} {code(results.name(what), 200)}" for what in ("reviewer", "agent", "sandbox")]
+    overall = summary.overall
+    return ", ".join([*parts, f"{overall.instances} pull requests, {overall.checks} checks"])
+
+
+def _table(summary: Summary) -> Iterator[str]:
+    yield "| | | passed | of | rate | 95 % interval |"
+    yield "|---|---|---:|---:|---:|---|"
+    yield _row("**overall**", "", summary.overall)
+    for facet, groups in worth_showing(summary):
+        for place, group in enumerate(groups):
+            yield _row(escaped(facet, 40) if place == 0 else "", escaped(group.value, 60), group)
+
+
+def _row(label: str, value: str, group: Group) -> str:
+    rate = group.strict
+    cells = (label, value, rate.passed, rate.of, percent(rate.value), span(rate.interval).strip())
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def _facts(summary: Summary) -> Iterator[str]:
+    overall = summary.overall
+    if overall.measured.of != overall.strict.of:
+        rate = overall.measured
+        limits = span(rate.interval).strip()
+        yield f"measured only: {rate.passed} of {rate.of}, {percent(rate.value)} ({limits})"
+    if overall.macro is not None:
+        yield f"mean over pull requests: {percent(overall.macro)} ({span(overall.macro_interval).strip()})"
+    if summary.repeats > 1:
+        yield (
+            f"{summary.repeats} repeats of {overall.checks} checks: {overall.passed_always} passed in every "
+            f"repeat, {overall.passed_ever} in at least one"
+        )
+    comments = comments_line(overall)
+    if comments:
+        yield f"comments: {comments}"
+    yield "coverage: " + escaped("; ".join(coverage_lines(summary)), 1000)
+    cost = cost_line(overall)
+    if cost:
+        yield f"cost: {escaped(cost)}"
+
+
+def _lists(results: Results, summary: Summary) -> Iterator[str]:
+    unmeasured = [
+        f"{code(ident(verdict.key))}: {verdict.status.value}"
+        + (f", {code(verdict.reason)}" if verdict.reason else "")
+        + (f", log {code(verdict.log)}" if verdict.log else "")
+        for verdict in summary.unmeasured
+    ]
+    unmeasured += [f"{code(ident(key))}: not run" for key in summary.not_run]
+    yield from bullets("Not measured", unmeasured)
+    for status in (Status.PASSED, Status.MISSED):
+        keys = [
+            code(ident(v.key))
+            for v in results.verdicts
+            if v.status is status and (v.key.scoring, v.key.arm) == (summary.scoring, summary.arm)
+        ]
+        yield from bullets(status.value.capitalize(), sorted(set(keys)))
+
+
+def _fit(text: str, room: int) -> bytes:
+    data = text.encode()
+    if len(data) <= room:
+        return data
+    tail = "\n\n</details>\n\n… cut; the whole summary is in summary.md\n".encode()
+    return data[: room - len(tail)].decode("utf-8", "ignore").encode() + tail if room > len(tail) else b""
