@@ -1,8 +1,8 @@
 """The run store: one readable file per stage result, written once, under a lock that a dead holder frees.
 
-Layout (documented for users in docs/results-format.md): ``<run>/evaluations/<dataset>/<instance>/<arm>-<repeat>/``
-holds ``review.json``, ``revision.json`` and one ``checks/<check>.json`` per verdict. Each names the key it
-was made under: a record whose key differs from the wanted one is not used.
+In a run (docs/results-format.md), ``evaluations/<dataset>/<instance>/<arm>-<repeat>/`` holds ``review.json``,
+``revision.json`` and one ``checks/<check>.json`` per verdict. Each names the key it was made under: a record
+whose key differs from the wanted one is not used.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import time
 import uuid
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
@@ -24,6 +23,7 @@ from .text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 
 def write_atomic(path: Path, data: bytes) -> None:

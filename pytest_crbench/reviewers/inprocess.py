@@ -32,7 +32,7 @@ class InProcessReviewer:
     @property
     def name(self) -> str:
         """The name given, or the callable's own."""
-        return self.options.name or getattr(self.function, "__name__", type(self.function).__name__)
+        return self.options.name or str(getattr(self.function, "__name__", type(self.function).__name__))
 
     @property
     def fingerprint(self) -> Mapping[str, Any]:

@@ -50,9 +50,13 @@ class Observation:
 class Runner(Protocol):
     """Runs the hidden test of one check."""
 
-    name: str
-    #: Part of every verdict's key: results made by another way of running are not taken over.
-    version: str
+    @property
+    def name(self) -> str:
+        """Name in an instance's ``runner``."""
+
+    @property
+    def version(self) -> str:
+        """Part of every verdict's key: results made by another way of running are not taken over."""
 
     def run(
         self,

@@ -7,9 +7,12 @@ configuration alone, and only if the test may import it. docs/design.md lists ea
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import secrets
 import sys
+import tarfile
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
 
     from ..core.model import Check, Environment
     from ..sandbox.protocol import ExecResult, Sandbox
-    from .protocol import Observation
+    from .protocol import Ending, Observation
 
 _RECORD_LIMIT = 4 * 1024**2
 _OUTPUT_LIMIT = 256 * 1024
@@ -80,8 +83,7 @@ class PytestRunner:
         roots = _roots(sandbox, environment, check)
         files = _files(check, layout, roots, tops)
         files.append(_plan(sandbox, layout, deleted, timeout))
-        if changed:
-            sandbox.put(changed, sandbox.workdir)
+        files.append(File("changes.tar", _tar(changed)))
         sandbox.put(files, layout.folder)
         done = sandbox.exec(
             [sandbox.python, "-I", f"{layout.folder}/supervise.py"],
@@ -191,11 +193,27 @@ def _plan(sandbox: Sandbox, layout: _Layout, deleted: Sequence[str], timeout: fl
     return File("plan.json", json.dumps(plan).encode())
 
 
+def _tar(changed: Sequence[File]) -> bytes:
+    """Pack a revision's files; the supervisor writes them after the deletions: a folder may have to go."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for file in changed:
+            member = tarfile.TarInfo(file.path)
+            if file.mode == "120000":
+                member.type = tarfile.SYMTYPE
+                member.linkname = os.fsdecode(file.content)
+            else:
+                member.size = len(file.content)
+                member.mode = 0o755 if file.mode == "100755" else 0o644
+            archive.addfile(member, io.BytesIO(file.content) if member.size else None)
+    return buffer.getvalue()
+
+
 def _died(done: ExecResult) -> Observation:
     """Tell why the supervisor left no result: our outer limit, the memory limit, or somebody's kill."""
     from .protocol import Observation
 
-    ending = "timed-out" if done.timed_out else "out-of-memory" if done.oom_killed else "crashed"
+    ending: Ending = "timed-out" if done.timed_out else "out-of-memory" if done.oom_killed else "crashed"
     return Observation(
         outcome="absent",
         ending=ending,

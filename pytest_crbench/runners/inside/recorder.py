@@ -4,15 +4,20 @@ All that it needs is bound before the code under test is imported, and each reco
 process that ends early leaves what it did until then.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import sys
+from typing import Any, Callable, Generator
 
 import pytest
 
 
-def _writer(descriptor, write=os.write, dumps=json.dumps):
-    def record(**fields):
+def _writer(
+    descriptor: int, write: Callable[[int, bytes], int] = os.write, dumps: Callable[[Any], str] = json.dumps
+) -> Callable[..., None]:
+    def record(**fields: Any) -> None:
         data = (dumps(fields) + "\n").encode()
         while data:
             data = data[write(descriptor, data) :]
@@ -26,18 +31,21 @@ with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "tops"), enco
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collectreport(report):
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    """Record a file that cannot be collected."""
     if report.failed:
         text = str(report.longrepr).strip().splitlines()
         _record(event="collect-error", file=report.nodeid.split("::")[0], message=text[-1] if text else "")
 
 
-def pytest_collection_finish(session):
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Record what was collected."""
     _record(event="collected", tests=[item.nodeid for item in session.items])
 
 
 @pytest.hookimpl(hookwrapper=True, trylast=True)
-def pytest_runtest_makereport(item, call):
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
+    """Record the outcome of each phase."""
     outcome = yield
     report = outcome.get_result()
     fields = {"exception": "", "message": ""}
@@ -55,7 +63,8 @@ def pytest_runtest_makereport(item, call):
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_sessionfinish(session, exitstatus):
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Record which modules of the tree were loaded, and that the run came to its end."""
     files = {}
     for name, module in list(sys.modules.items()):
         path = getattr(module, "__file__", None)

@@ -1,0 +1,242 @@
+"""Puts an evaluation together from settings: the one place where capabilities meet.
+
+Everything heavy is imported here, when a run starts, not when the plugin is loaded.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from .core.errors import UsageError
+from .core.evaluate import Evaluator, Parts, Places
+from .core.status import OUTSIDE_FAILURES, Status
+from .core.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from .agents.protocol import Agent, AgentTask
+    from .core.model import Dataset, Instance, Review, Revision, Trees
+    from .reviewers.options import ReviewerOptions
+    from .reviewers.protocol import Reviewer, ReviewTask
+    from .sandbox.protocol import Backend
+    from .settings import Settings
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """What all processes of one invocation share: the run's folder, and random tokens."""
+
+    run: Path
+    session: str
+    sandbox: str
+    worker: str = "main"
+    replay: Path | None = None
+
+    def log(self, name: str, line: str) -> None:
+        """Append a line to ``logs/<name>.log``; every process of the run may."""
+        path = self.run / "logs" / f"{name}.log"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        stamp = time.strftime("%H:%M:%S", time.gmtime())
+        text = " ".join(line.splitlines())
+        with path.open("a", encoding="utf-8", errors="replace") as stream:
+            stream.write(f"{stamp} {self.worker} {text}\n")
+
+
+def open_datasets(settings: Settings) -> list[Dataset]:
+    """Load the datasets of a run, offline.
+
+    Raises:
+        UsageError: naming file and key of what is wrong.
+    """
+    from .datasets import open_dataset
+
+    return [open_dataset(spec) for spec in settings.datasets]
+
+
+def make_reviewer(settings: Settings, replay: Path | None = None) -> Reviewer:
+    """Make the reviewer that the settings name; of a replayed run, the one that was recorded.
+
+    Raises:
+        UsageError: if it does not exist.
+    """
+    if replay is not None:
+        return Recorded.part(replay, "reviewer")
+    from .reviewers.load import load
+
+    return load(settings.reviewer, _reviewer_options(settings))
+
+
+def as_reviewer(given: Reviewer | Callable[..., Any] | str, settings: Settings) -> Reviewer:
+    """Accept what a vendor's ``crbench_reviewer`` fixture returns: a Reviewer, a callable or a spec.
+
+    Raises:
+        UsageError: if it is none of these.
+    """
+    if isinstance(given, str):
+        from .reviewers.load import load
+
+        return load(given, _reviewer_options(settings))
+    if hasattr(given, "review") and hasattr(given, "fingerprint"):
+        return cast("Reviewer", given)
+    if not callable(given):
+        raise UsageError(
+            f"the fixture crbench_reviewer returned {type(given).__name__}; return a Reviewer, a callable "
+            "(PullRequest, workspace) -> comments, or a spec such as 'cmd:mytool …'"
+        )
+    from .reviewers.inprocess import InProcessReviewer
+
+    return InProcessReviewer(given, _reviewer_options(settings))
+
+
+def _reviewer_options(settings: Settings) -> ReviewerOptions:
+    from .reviewers.options import ReviewerOptions
+
+    return ReviewerOptions(
+        format=settings.review_format,
+        timeout=settings.reviewer_timeout,
+        exit_ok=settings.reviewer_exit_ok,
+        name=settings.reviewer_name,
+        version=settings.reviewer_version,
+        environment=settings.reviewer_env,
+    )
+
+
+def make_agent(settings: Settings, run: Path | None, replay: Path | None = None) -> Agent:
+    """Make the coding agent that the settings name; of a replayed run, the one that was recorded.
+
+    Raises:
+        UsageError: if it does not exist, or the model's name or key is missing.
+    """
+    if replay is not None:
+        return Recorded.part(replay, "agent")
+    return as_agent(settings.agent, settings, run)
+
+
+def as_agent(given: Agent | str, settings: Settings, run: Path | None) -> Agent:
+    """Accept what a vendor's ``crbench_agent`` fixture returns: an Agent or a spec.
+
+    Raises:
+        UsageError: if it does not exist, or the model's name or key is missing.
+    """
+    if not isinstance(given, str):
+        return given
+    from .agents.load import AgentOptions, load
+
+    return load(
+        given,
+        AgentOptions(
+            timeout=settings.agent_timeout,
+            model=settings.model,
+            base_url=settings.base_url,
+            max_steps=settings.max_steps,
+            max_tokens=settings.max_tokens,
+            max_cost=settings.max_cost,
+            price=settings.price,
+            temperature=settings.temperature,
+            command_timeout=settings.agent_command_timeout,
+            cache=settings.cache,
+            ledger=run / "ledger.json" if run else None,
+            total_cost=settings.max_total_cost,
+            total_tokens=settings.max_total_tokens,
+            environment=settings.agent_env,
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Stands for the reviewer or the agent of a replayed run: known by name, never called."""
+
+    name: str
+    fingerprint: Mapping[str, Any]
+    shareable: bool = False
+    runs_on_clean_review: bool = False
+
+    @classmethod
+    def part(cls, run: Path, part: str) -> Recorded:
+        """Read the ``reviewer`` or ``agent`` of a run's record."""
+        from .rundir import read_record
+
+        found = read_record(run).get(part) or {}
+        return cls(found.get("name", "?"), found.get("fingerprint", {}))
+
+    def review(self, task: ReviewTask) -> Review:
+        """Never called: the evaluator reads the recorded review."""
+        raise UsageError("a replayed run calls no reviewer")
+
+    def revise(self, task: AgentTask) -> Revision:
+        """Never called: the evaluator reads the recorded revision."""
+        raise UsageError("a replayed run calls no agent")
+
+
+def make_backend(settings: Settings, name: str, session: str, log: Callable[[str], None]) -> Backend:
+    """Choose the sandbox backend; asks the engine unless the name is ``local``.
+
+    Raises:
+        UsageError: for an unknown name.
+        InfraError: if the named engine does not answer.
+    """
+    from .sandbox.choose import choose
+    from .sandbox.settings import SandboxSettings, settings_from_environment
+
+    wanted = SandboxSettings(
+        cache=settings.cache,
+        session=session,
+        base_image=settings.base_image,
+        ca_bundle=settings.ca_bundle,
+        index_url=settings.index_url,
+        log=log,
+    )
+    return choose(name, settings_from_environment(wanted))
+
+
+def make_evaluator(
+    settings: Settings, invocation: Invocation, reviewer: Reviewer, agent: Agent, backend: Backend
+) -> Evaluator:
+    """Wire the capabilities into an `Evaluator`."""
+    from .runners.pytest_runner import PytestRunner
+    from .sandbox.protocol import Limits
+    from .workspace.repository import build
+    from .workspace.revision import capture, changes
+
+    rerun = OUTSIDE_FAILURES if settings.rerun_errors else frozenset()
+    places = Places(
+        run=invocation.run,
+        store=Store(invocation.run, rerun=rerun, invocation=invocation.session),
+        # What failed in another run says nothing about this one.
+        shared=Store(settings.cache / "shared", rerun=frozenset(Status), invocation=invocation.session),
+        log=invocation.log,
+        replay=invocation.replay,
+    )
+    parts = Parts(
+        reviewer=reviewer,
+        agent=agent,
+        backend=backend,
+        runners={"pytest": PytestRunner()},
+        trees=partial(_trees, settings),
+        workspace=lambda instance, trees, log: build(
+            trees, title=instance.title, body=instance.body, cache=settings.cache, log=log
+        ),
+        capture=capture,
+        changes=changes,
+    )
+    limits = Limits(memory=settings.memory, cpus=settings.cpus, pids=settings.pids)
+    lifetime = max(settings.agent_timeout, settings.test_timeout) + 600.0
+    return Evaluator(parts, places, replace(limits, lifetime=lifetime), settings.test_timeout)
+
+
+def _trees(settings: Settings, instance: Instance, fixed: bool, log: Callable[[str], None]) -> Trees:
+    from .sources import IndexSettings, fetch
+
+    found = IndexSettings.from_environment()
+    index = replace(
+        found,
+        index_url=settings.index_url or found.index_url,
+        ca_bundle=settings.ca_bundle or found.ca_bundle,
+    )
+    return fetch(instance.source, cache=settings.cache, fixed=fixed, index=index, log=log)

@@ -1,0 +1,138 @@
+"""Datasets as pytest nodes: Suite -> InstanceNode -> check items."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from .activate import is_below
+from .core.errors import UsageError
+from .core.identity import item_name
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable
+
+    from .activate import Selection
+    from .core.model import Check, Dataset, Instance, Verdict
+    from .settings import Settings
+
+
+def measure(crbench_verdict: Verdict) -> None:
+    """A check: its verdict is made by the fixtures; a miss is told here."""
+    from .core.status import Status
+    from .outcome import Missed
+
+    if crbench_verdict.status is Status.MISSED:
+        raise Missed(crbench_verdict.reason)
+
+
+class CheckItem(pytest.Function):
+    """One check of one pull request, in one repeat."""
+
+    instance_: Instance
+    check: Check
+    repeat: int
+
+    @property
+    def location(self) -> tuple[str, int | None, str]:
+        """Where reports say this item is: in its dataset, wherever the package is installed."""
+        dataset, _, rest = self.nodeid.partition("::")
+        return dataset, None, rest.replace("::", ".")
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Path, line and name for pytest's own reports."""
+        return self.path, None, self.nodeid
+
+
+class InstanceNode(pytest.Collector):
+    """One pull request."""
+
+    instance_: Instance
+    repeats: int
+
+    def collect(self) -> Iterable[CheckItem]:
+        """Return one item per check and repeat, check by check."""
+        for check in self.instance_.checks:
+            for repeat in range(1, self.repeats + 1):
+                name = item_name(check.id, repeat, self.repeats)
+                item: CheckItem = CheckItem.from_parent(self, name=name, callobj=measure)
+                item.instance_, item.check, item.repeat = self.instance_, check, repeat
+                mark = pytest.mark.crbench(
+                    kind=check.kind, category=check.category, language=self.instance_.language
+                )
+                item.add_marker(mark)
+                yield item
+
+
+class Suite(pytest.File):
+    """One dataset. Its node id is the dataset's name, never the place it was loaded from."""
+
+    instances: list[Instance]
+    repeats: int
+
+    def collect(self) -> Iterable[InstanceNode]:
+        """Return one node per instance, in the dataset's order."""
+        for instance in self.instances:
+            node: InstanceNode = InstanceNode.from_parent(
+                self, name=instance.id, nodeid=f"{self.nodeid}::{instance.id}"
+            )
+            node.instance_, node.repeats = instance, self.repeats
+            yield node
+
+
+class CollectPlugin:
+    """Adds the suites to what pytest collects."""
+
+    def __init__(self, settings: Settings, selection: Selection) -> None:
+        self.settings = settings
+        self.selection = selection
+
+    def find(self, name: str) -> Instance:
+        """Return the instance of an id (or ``dataset::id``).
+
+        Raises:
+            UsageError: if no dataset of this run has it.
+        """
+        for dataset in self.selection.datasets:
+            for instance in dataset.instances:
+                if name in (instance.id, f"{dataset.name}::{instance.id}"):
+                    return instance
+        names = ", ".join(dataset.name for dataset in self.selection.datasets) or "none"
+        raise UsageError(f"no instance {name!r} in the datasets of this run ({names})")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(
+        self, collector: pytest.Collector
+    ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        """Append the suites to the session's own children."""
+        report = yield
+        if isinstance(collector, pytest.Session) and report.outcome == "passed":
+            report.result.extend(self._suites(collector))
+        return report
+
+    def _suites(self, session: pytest.Session) -> list[Suite]:
+        return [self._suite(session, dataset) for dataset in self.selection.datasets]
+
+    def _suite(self, session: pytest.Session, dataset: Dataset) -> Suite:
+        instances = list(dataset.instances)
+        session.config.hook.pytest_crbench_select(config=session.config, instances=instances)
+        suite: Suite = Suite.from_parent(
+            session, path=dataset.path or Path(dataset.name), name=dataset.name, nodeid=dataset.name
+        )
+        suite.instances, suite.repeats = instances, self.settings.repeats
+        return suite
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Leave out what the node ids on the command line do not name."""
+        prefixes = self.selection.prefixes
+        if not prefixes:
+            return
+        kept: list[Any] = [
+            item
+            for item in items
+            if not isinstance(item, CheckItem) or any(is_below(item.nodeid, p) for p in prefixes)
+        ]
+        items[:] = kept

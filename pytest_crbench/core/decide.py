@@ -1,0 +1,88 @@
+"""From what the hidden test showed at head and after the revision to one status."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .errors import InfraError, InvalidInstanceError, TamperedError
+from .status import Status
+
+if TYPE_CHECKING:
+    from ..runners.protocol import Observation
+
+
+def check_head(head: Observation) -> None:
+    """Accept the unmodified head only if the hidden test fails there, in its call phase, properly.
+
+    Raises:
+        InvalidInstanceError: it passes at head (the environment has drifted), or does not run properly.
+        InfraError: the run was killed by a limit, or its canaries did not behave.
+    """
+    if head.ending == "timed-out":
+        raise InfraError("the hidden test timed out at the unmodified head; is the machine overloaded?")
+    if head.ending == "out-of-memory":
+        raise InfraError("the hidden test ran out of memory at the unmodified head; raise --crbench-memory")
+    if head.foreign:
+        name, file = next(iter(head.foreign.items()))
+        raise InvalidInstanceError(
+            f"module {name} was imported from {file} instead of the tree: take it off the environment's "
+            "requirements or correct import_roots",
+            reason="foreign-module",
+        )
+    if head.ending == "crashed":
+        raise InvalidInstanceError(
+            f"the hidden test crashed the interpreter at the unmodified head: {head.message}",
+            reason="head-crashed",
+        )
+    if head.canaries != "behaved":
+        raise InfraError(
+            "the canaries around the hidden test did not behave at the unmodified head, so this environment "
+            "cannot be trusted to run tests",
+            reason="canaries",
+        )
+    if head.outcome == "passed":
+        raise InvalidInstanceError(
+            "the hidden test passes at the unmodified head: the environment or the archive has drifted, "
+            "or the test does not test the concern",
+            reason="passes-at-head",
+        )
+    if head.outcome != "failed":
+        raise InvalidInstanceError(
+            f"the hidden test does not fail in its call phase at the unmodified head ({head.outcome}: "
+            f"{head.message})",
+            reason=f"head-{head.outcome}",
+        )
+
+
+def verdict_of(revised: Observation) -> tuple[Status, str]:
+    """Return status and reason after a revision, given that the head ran properly (see `check_head`).
+
+    Raises:
+        TamperedError: if a canary contradicted itself, or a pass came without the canaries after it.
+    """
+    if revised.canaries == "bent":
+        raise TamperedError(
+            "a canary that must pass failed, or one that must fail passed: the revision bends how tests run",
+            reason="canaries",
+        )
+    if revised.foreign:
+        name, file = next(iter(revised.foreign.items()))
+        return Status.MISSED, f"module {name} was imported from {file}, not from the revised tree"
+    if revised.outcome == "passed":
+        if revised.ending == "completed" and revised.canaries == "behaved":
+            return Status.PASSED, ""
+        if revised.ending in ("timed-out", "out-of-memory"):
+            return Status.MISSED, f"the test run {_ENDINGS[revised.ending]} after the revision"
+        raise TamperedError(
+            "the test run ended right after the hidden test's pass, before the canaries that follow it",
+            reason="ended-early",
+        )
+    if revised.ending != "completed":
+        return Status.MISSED, f"the test run {_ENDINGS[revised.ending]} after the revision"
+    if revised.canaries != "behaved":
+        return Status.MISSED, "the test run lost its canaries after the revision"
+    detail = revised.message or revised.exception
+    return Status.MISSED, f"{revised.outcome}: {detail}" if detail else revised.outcome
+
+
+_ENDINGS = {"timed-out": "timed out", "out-of-memory": "ran out of memory", "crashed": "crashed"}

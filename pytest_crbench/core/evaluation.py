@@ -1,0 +1,405 @@
+"""One instance under way: its trees, review, revision and verdicts, each made once and recorded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from .. import __version__
+from . import digest, records
+from .decide import check_head, verdict_of
+from .errors import InvalidInstanceError, StageError
+from .identity import unmeasured
+from .model import Changes, Key, PullRequest, Review, Revision, Tree, Trees, Verdict
+from .status import Status
+from .store import write_atomic
+from .text import decode, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from ..agents.protocol import AgentTask
+    from ..runners.protocol import Observation, Runner
+    from ..sandbox.protocol import EnvironmentRef
+    from .evaluate import Evaluator, Workspace
+    from .model import Check, Instance
+
+
+@dataclass
+class Evaluation:
+    """One instance under way, in one repeat and arm. Each property is a stage or what a stage needs."""
+
+    owner: Evaluator
+    instance: Instance
+    repeat: int
+    arm: str
+    name: str
+
+    def log(self, line: str) -> None:
+        """Append a line to the instance's log."""
+        self.owner.places.log(f"{self.instance.dataset}/{self.instance.id}", line)
+
+    @property
+    def directory(self) -> Path:
+        """Where this evaluation's files go."""
+        path = self.owner.places.run / "evaluations" / self.name
+        path.mkdir(parents=True, exist_ok=True)
+        return path
+
+    @cached_property
+    def trees(self) -> Trees:
+        """Base and head, fetched and verified.
+
+        Raises:
+            StageError: if they cannot be had; told once to every process of the run.
+        """
+        trees: Trees = self._recorded(
+            f"sources/{self.instance.dataset}/{self.instance.id}",
+            lambda: self.owner.parts.trees(self.instance, False, self.log),
+        )
+        return trees
+
+    @cached_property
+    def workspace(self) -> Workspace:
+        """The two-commit repository."""
+        return self.owner.parts.workspace(self.instance, self.trees, self.log)
+
+    @cached_property
+    def pull_request(self) -> PullRequest:
+        """What a reviewer is given."""
+        return PullRequest(
+            title=self.instance.title,
+            body=self.instance.body,
+            base=self.workspace.base,
+            head=self.workspace.head,
+            diff=decode(self.workspace.diff),
+            language=self.instance.language,
+        )
+
+    @cached_property
+    def environment(self) -> EnvironmentRef:
+        """The environment of the hidden tests, built."""
+        wanted = self.instance.environment
+        name = digest.of([wanted.python, wanted.requirements, wanted.as_of, wanted.install])[:16]
+        built: EnvironmentRef = self._recorded(
+            f"environments/{name}", lambda: self.owner.parts.backend.environment(wanted)
+        )
+        return built
+
+    def _recorded(self, name: str, make: Callable[[], Any]) -> Any:
+        """Make something that every process needs for itself; a failure is recorded once for all of them."""
+        made: list[Any] = []
+        store = self.owner.places.store
+
+        def compute() -> dict[str, Any]:
+            made.append(make())
+            return {}
+
+        store.stage(name, "made", compute, log=self.log).unwrap()
+        return made[0] if made else make()
+
+    @cached_property
+    def review_key(self) -> str:
+        """Digest of all that goes into the review."""
+        return digest.of(
+            {
+                "crbench": __version__,
+                "instance": self.instance.digest,
+                "base": self.trees.base.digest,
+                "head": self.trees.head.digest,
+                "reviewer": dict(self.owner.parts.reviewer.fingerprint),
+                "repeat": self.repeat,
+                "arm": self.arm,
+            }
+        )
+
+    @cached_property
+    def review(self) -> Review:
+        """The review, made once."""
+        if self.owner.places.replay is not None:
+            return records.review_from(self._replayed("review"))
+        return records.review_from(self._stage("review", self.review_key, self._make_or_take_over))
+
+    def _make_or_take_over(self) -> dict[str, Any]:
+        """Take over another run's review only of a reviewer that says which version it is."""
+        if not self.owner.parts.reviewer.shareable:
+            return self._make_review()
+        key = self.review_key
+        name = f"reviews/{key[:2]}/{key}"
+        outcome = self.owner.places.shared.stage(name, key, self._make_review, log=self.log)
+        value: dict[str, Any] = outcome.unwrap()
+        if outcome.fresh:
+            return value
+        self.log(f"review {self.repeat}: taken over from an earlier run of the same reviewer version")
+        return {**value, "raw": None}
+
+    def _make_review(self) -> dict[str, Any]:
+        from ..reviewers.protocol import ReviewTask
+
+        self.log(f"review {self.repeat}: {self.owner.parts.reviewer.name} starts")
+        task = ReviewTask(
+            instance=self.instance,
+            pull_request=self.pull_request,
+            diff=self.workspace.diff,
+            checkout=self.workspace.copy_to,
+            directory=self.directory,
+            repeat=self.repeat,
+            log=self.log,
+        )
+        try:
+            review = self.owner.parts.reviewer.review(task)
+        except StageError as error:
+            self.log(f"review {self.repeat}: {error.status.value}: {error}")
+            raise
+        self.log(f"review {self.repeat}: {len(review.comments)} comments in {review.duration:.1f} s")
+        raw = f"evaluations/{self.name}/{review.raw}" if review.raw else None
+        return {**records.review_to(review), "raw": raw}
+
+    @cached_property
+    def revision_key(self) -> str:
+        """Digest of all that goes into the revision."""
+        agent = self.owner.parts.agent
+        return digest.of(
+            {
+                "review": [records.comment_to(c) for c in self.review.comments],
+                "instance": self.instance.digest,
+                "base": self.trees.base.digest,
+                "head": self.trees.head.digest,
+                "agent": dict(agent.fingerprint),
+                "sandbox": self.owner.parts.backend.name,
+                "repeat": self.repeat,
+                "arm": self.arm,
+            }
+        )
+
+    @cached_property
+    def revision(self) -> Revision:
+        """The revision, made once."""
+        if self.owner.places.replay is not None:
+            source = self.owner.places.replay / "evaluations" / self.name
+            return records.revision_from(self._replayed("revision"), source)
+        return records.revision_from(
+            self._stage("revision", self.revision_key, self._make_revision), self.directory
+        )
+
+    def _make_revision(self) -> dict[str, Any]:
+        agent = self.owner.parts.agent
+        self.log(f"revision {self.repeat}: {agent.name} starts")
+        try:
+            if self.review.comments or agent.runs_on_clean_review:
+                revision = agent.revise(self._agent_task())
+            else:
+                revision = Revision(patch=b"", agent=agent.name, stop_reason="clean-review")
+        except StageError as error:
+            self.log(f"revision {self.repeat}: {error.status.value}: {error}")
+            raise
+        self.log(
+            f"revision {self.repeat}: {revision.stop_reason}, {len(revision.patch)} bytes of patch "
+            f"in {revision.duration:.1f} s"
+        )
+        write_atomic(self.directory / "revision.patch", revision.patch)
+        return records.revision_to(revision)
+
+    def _agent_task(self) -> AgentTask:
+        from ..agents.protocol import AgentTask
+
+        parts, limits = self.owner.parts, self.owner.limits
+        return AgentTask(
+            pull_request=self.pull_request,
+            review=self.review,
+            diff=self.workspace.diff,
+            head=self.trees.head,
+            checkout=self.workspace.copy_to,
+            sandbox=lambda: parts.backend.open(
+                self.environment, self.trees.head, limits=limits, git=self.workspace.git_dir
+            ),
+            capture=lambda edited: parts.capture(self.trees.head, edited),
+            fixed=self._fixed,
+            directory=self.directory,
+            repeat=self.repeat,
+            log=self.log,
+        )
+
+    def _fixed(self) -> Tree:
+        fixed = self.owner.parts.trees(self.instance, True, self.log).fixed
+        if fixed is None:
+            raise InvalidInstanceError(f"instance {self.instance.id} has no fixed tree", reason="no-fixed")
+        return fixed
+
+    @cached_property
+    def changes(self) -> Changes:
+        """What the revision does to the head tree."""
+        return self.owner.parts.changes(self.trees.head, self.revision.patch)
+
+    def verdict(self, check: Check) -> Verdict:
+        """Return the verdict on one check.
+
+        Raises:
+            StageError: if there is no measurement.
+        """
+        revision = self.revision
+        environment = self.environment
+        key = digest.of(
+            {
+                "check": check.digest,
+                "head": self.trees.head.digest,
+                "patch": digest.of_bytes(revision.patch),
+                "environment": environment.digest,
+                "sandbox": self.owner.parts.backend.name,
+                "runner": self.runner.version,
+            }
+        )
+        outcome = self.owner.places.store.stage(
+            f"evaluations/{self.name}/checks/{check.id}",
+            key,
+            lambda: self._judge(check, environment),
+            log=self.log,
+        )
+        found = outcome.unwrap()
+        return replace(
+            self._blank(check),
+            status=Status(found["status"]),
+            reason=found["reason"],
+            keys={"review": self.review_key, "revision": self.revision_key, "tests": key},
+            environment=environment.digest,
+            stop_reason=revision.stop_reason,
+            durations={
+                "review": self.review.duration,
+                "revision": revision.duration,
+                "tests": found["seconds"],
+            },
+            usage={"review": dict(self.review.usage), "revision": dict(revision.usage)},
+            warnings=(*self.review.warnings, *revision.warnings, *found["warnings"]),
+        )
+
+    @property
+    def runner(self) -> Runner:
+        """The test runner that the instance's environment names."""
+        wanted = self.instance.environment.runner
+        try:
+            return self.owner.parts.runners[wanted]
+        except KeyError:
+            raise InvalidInstanceError(
+                f"instance {self.instance.id} wants the test runner {wanted!r}; this version has "
+                f"{', '.join(sorted(self.owner.parts.runners))}",
+                reason="unknown-runner",
+            ) from None
+
+    def _judge(self, check: Check, environment: EnvironmentRef) -> dict[str, Any]:
+        self._control(check, environment)
+        changes, put_back = self._effective(self.changes)
+        observed = self.observe(check, self.trees.head, changes)
+        write_atomic(self.directory / "checks" / f"{check.id}.log", observed.log)
+        try:
+            status, reason = verdict_of(observed)
+        except StageError as error:
+            self.log(f"check {check.id}: {error.status.value}: {error}")
+            raise
+        self.log(f"check {check.id}: {status.value} {printable(reason)}")
+        warnings = [f"put back to head, because it would steer the test run: {path}" for path in put_back]
+        return {
+            "status": status.value,
+            "reason": printable(reason),
+            "seconds": observed.duration,
+            "warnings": warnings,
+            "modules_from_tree": observed.modules,
+        }
+
+    def _control(self, check: Check, environment: EnvironmentRef) -> None:
+        """Once per environment and check: the hidden test must fail at the unmodified head."""
+        key = digest.of(
+            {
+                "check": check.digest,
+                "head": self.trees.head.digest,
+                "environment": environment.digest,
+                "runner": self.runner.version,
+            }
+        )
+
+        def compute() -> dict[str, Any]:
+            head = self.observe(check, self.trees.head)
+            write_atomic(self.directory / "checks" / f"{check.id}.head.log", head.log)
+            check_head(head)
+            return {"exception": head.exception, "message": head.message}
+
+        name = f"controls/{self.owner.parts.backend.name}/{key[:2]}/{key}"
+        self.owner.places.shared.stage(name, key, compute, log=self.log).unwrap()
+
+    def _effective(self, changes: Changes) -> tuple[Changes, list[str]]:
+        """Put back what would steer the test run, unless one of the instance's comments is about it."""
+        environment = self.instance.environment
+        about = {c.comment.path for c in self.instance.checks}
+        bad = {
+            path
+            for path in (*(f.path for f in changes.files), *changes.deleted)
+            if path not in about and self.runner.steers(path, environment)
+        }
+        bad -= self._at_head(bad)
+        kept = Changes(
+            files=tuple(f for f in changes.files if f.path not in bad),
+            deleted=tuple(p for p in changes.deleted if p not in bad),
+        )
+        return kept, sorted(bad)
+
+    def _at_head(self, paths: set[str]) -> set[str]:
+        """Those that the head has too: a package named like a library module is the product's own code."""
+        return {path for path in paths if (self.trees.head.path / path).is_file()}
+
+    def observe(self, check: Check, tree: Tree, changes: Changes | None = None) -> Observation:
+        """Run the hidden test of ``check`` in a fresh sandbox holding ``tree``, with ``changes`` applied."""
+        changed = changes or Changes()
+        wanted = self.instance.environment
+        with self.owner.parts.backend.open(
+            self.environment, tree, limits=self.owner.limits, network=wanted.network
+        ) as sandbox:
+            return self.runner.run(
+                sandbox,
+                check,
+                wanted,
+                tops=self.tops,
+                changed=changed.files,
+                deleted=changed.deleted,
+                timeout=self.owner.test_timeout,
+            )
+
+    @cached_property
+    def tops(self) -> tuple[str, ...]:
+        """Top-level module names that the head's import roots provide."""
+        names: set[str] = set()
+        for root in self.instance.environment.import_roots:
+            folder = self.trees.head.path / root
+            if folder.is_dir():
+                for entry in folder.iterdir():
+                    if entry.suffix == ".py":
+                        names.add(entry.stem)
+                    elif entry.is_dir() and entry.name.isidentifier() and any(entry.glob("*.py")):
+                        names.add(entry.name)
+        return tuple(sorted(names))
+
+    def failed(self, check: Check, error: StageError) -> Verdict:
+        """Return the verdict that stands for a stage that gave no result."""
+        return replace(self._blank(check), status=error.status, reason=printable(str(error)))
+
+    def _blank(self, check: Check) -> Verdict:
+        """Everything of a verdict that is known whatever happens later; status is a placeholder."""
+        review = self.__dict__.get("review")
+        blank = unmeasured(
+            self.instance,
+            check,
+            Key(self.instance.dataset, self.instance.id, check.id, repeat=self.repeat, arm=self.arm),
+            Status.INFRA_ERROR,
+            "",
+            sandbox=self.owner.parts.backend.name,
+        )
+        return replace(blank, review=records.review_counts(review) if review is not None else {})
+
+    def _stage(self, stage: str, key: str, make: Callable[[], dict[str, Any]]) -> Any:
+        store = self.owner.places.store
+        return store.stage(f"evaluations/{self.name}/{stage}", key, make, log=self.log).unwrap()
+
+    def _replayed(self, stage: str) -> Any:
+        """Read a recorded stage of the run that is replayed, whatever key it was made under."""
+        assert self.owner.places.replay is not None
+        return records.recorded(self.owner.places.replay / "evaluations" / self.name / f"{stage}.json")

@@ -1,0 +1,68 @@
+"""Everything that knows pytest-xdist: who is a worker, and what a worker is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from .assemble import Invocation
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .session import ControllerSession
+
+
+def is_worker(config: pytest.Config) -> bool:
+    """Whether this process is a worker of pytest-xdist."""
+    return hasattr(config, "workerinput")
+
+
+def is_distributing(config: pytest.Config) -> bool:
+    """Whether this process is a controller that has its items run by workers."""
+    return config.pluginmanager.has_plugin("dsession")
+
+
+def to_worker(invocation: Invocation) -> dict[str, str]:
+    """Return what a worker must know, as plain text for ``workerinput``."""
+    return {
+        "run": str(invocation.run),
+        "session": invocation.session,
+        "sandbox": invocation.sandbox,
+        "replay": str(invocation.replay or ""),
+    }
+
+
+def invocation_of_worker(config: pytest.Config) -> Invocation | None:
+    """Return what the controller told this worker; None if the run is only collected."""
+    given: dict[str, Any] = config.workerinput  # type: ignore[attr-defined]
+    told = given.get("crbench")
+    if told is None:
+        return None
+    return Invocation(
+        run=Path(told["run"]),
+        session=told["session"],
+        sandbox=told["sandbox"],
+        worker=given["workerid"],
+        replay=Path(told["replay"]) if told["replay"] else None,
+    )
+
+
+class DistributedPlugin:
+    """Registered in a controller that has workers."""
+
+    def __init__(self, session: ControllerSession) -> None:
+        self.session = session
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tell a worker which run it works for."""
+        if self.session.invocation is not None:
+            node.workerinput["crbench"] = to_worker(self.session.invocation)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
+        """Learn from a worker which checks are selected; every worker says the same."""
+        self.session.select(ids)

@@ -1,0 +1,114 @@
+"""The options of the plugin: one table, from which command line, ini twins and `Settings` are made.
+
+Imported in every pytest run on the machine, so it imports nothing.
+"""
+
+from __future__ import annotations
+
+#: (name without "--crbench-", kind, metavar, help). The ini twin of ``--crbench-a-b`` is ``crbench_a_b``.
+#: Kinds: value; list (repeatable; one per line in ini); flag; optional (value may be left out).
+OPTIONS: tuple[tuple[str, str, str, str], ...] = (
+    (
+        "reviewer",
+        "value",
+        "SPEC",
+        "reviewer under test: human, none, module:attribute, cmd:TEMPLATE, "
+        "file:TEMPLATE or a registered name; turns the benchmark on",
+    ),
+    (
+        "review-format",
+        "value",
+        "FORMAT",
+        "format of a command's review: auto (default), native, github, sarif, rdjson, rdjsonl, checkstyle",
+    ),
+    ("reviewer-timeout", "value", "SECONDS", "time limit of one review (default 600)"),
+    (
+        "reviewer-exit-ok",
+        "value",
+        "CODES",
+        "exit statuses of the reviewer that are fine, e.g. 0,1 (default 0)",
+    ),
+    ("reviewer-name", "value", "NAME", "name of the reviewer in reports"),
+    (
+        "reviewer-version",
+        "value",
+        "VERSION",
+        "version of the reviewer; with it, reviews are taken over from earlier runs on this machine",
+    ),
+    ("reviewer-env", "list", "NAME", "environment variable passed to the reviewer (repeatable)"),
+    ("agent", "value", "SPEC", "coding agent: llm (default), suggestions, reference, none, cmd:TEMPLATE"),
+    ("agent-timeout", "value", "SECONDS", "time limit of one revision (default 600)"),
+    ("agent-env", "list", "NAME", "environment variable passed to a cmd: agent (repeatable)"),
+    ("agent-command-timeout", "value", "SECONDS", "time limit of one command of the llm agent (default 60)"),
+    ("model", "value", "NAME", "model of the llm agent"),
+    ("base-url", "value", "URL", "OpenAI-compatible endpoint of the model"),
+    ("temperature", "value", "NUMBER", "sampling temperature of the model (default: the endpoint's)"),
+    ("max-steps", "value", "N", "model calls of one revision (default 50)"),
+    ("max-tokens", "value", "N", "tokens of one revision"),
+    ("max-cost", "value", "AMOUNT", "cost of one revision; needs --crbench-price"),
+    ("max-total-tokens", "value", "N", "tokens of the whole run, over all workers"),
+    ("max-total-cost", "value", "AMOUNT", "cost of the whole run, over all workers; needs --crbench-price"),
+    ("price", "value", "IN:OUT", "price of a million prompt and completion tokens"),
+    (
+        "dataset",
+        "list",
+        "PATH",
+        "dataset or instance folder, or the name of a bundled one (repeatable; default: releases)",
+    ),
+    ("sandbox", "value", "KIND", "auto (default), docker or local"),
+    (
+        "base-image",
+        "value",
+        "IMAGE",
+        "image that environments are built on (default python:3.11-slim; may contain {python})",
+    ),
+    (
+        "ca-bundle",
+        "value",
+        "PATH",
+        "CA bundle for package indexes, on the host and in builds (default: "
+        "PIP_CERT, SSL_CERT_FILE or REQUESTS_CA_BUNDLE)",
+    ),
+    ("index-url", "value", "URL", "package index (default: PIP_INDEX_URL, UV_INDEX_URL or the public one)"),
+    ("memory", "value", "SIZE", "memory of one sandbox, e.g. 2g (default)"),
+    ("cpus", "value", "NUMBER", "CPUs of one sandbox (default 2)"),
+    ("pids", "value", "N", "processes and threads of one sandbox (default 512)"),
+    ("test-timeout", "value", "SECONDS", "time limit of one hidden test (default 120)"),
+    ("cache", "value", "DIR", "folder for archives, trees and environments (default: the user's cache)"),
+    ("run-dir", "value", "DIR", "folder that runs are written to (default .crbench/runs)"),
+    ("resume", "optional", "RUN", "finish an interrupted run (default: the latest)"),
+    (
+        "rerun-errors",
+        "flag",
+        "",
+        "when resuming, repeat what failed for outside reasons (infra_error, agent_error)",
+    ),
+    ("replay", "value", "RUN", "take reviews and revisions from a recorded run; only hidden tests are run"),
+    ("repeats", "value", "N", "evaluate each pull request N times (default 1)"),
+    ("scoring", "value", "NAMES", "what is scored: tests (default)"),
+    (
+        "fail-under",
+        "list",
+        "[METRIC][@FACET=VALUE]:RATE",
+        "gate: least rate, e.g. 0.30 or @category=Security:0.5 (repeatable)",
+    ),
+    ("fail-over", "list", "METRIC:NUMBER", "gate: most of something, e.g. comments_per_pr:20 (repeatable)"),
+    ("min-coverage", "value", "RATE", "gate: least share of the checks that must be measured (default 0.95)"),
+    ("baseline", "value", "RESULTS", "results.json to compare with"),
+    (
+        "fail-if-regressed",
+        "optional",
+        "SHARE",
+        "gate: fail if worse than the baseline on the checks both have, by more than a share (default 0)",
+    ),
+    ("fail-on-miss", "flag", "", "make every missed check an ordinary test failure"),
+)
+
+
+#: What an option whose value may be left out means without one.
+IMPLIED = {"resume": "latest", "fail-if-regressed": "0"}
+
+
+def ini_name(name: str) -> str:
+    """Name of an option's ini twin, which is also its attribute on pytest's namespace."""
+    return "crbench_" + name.replace("-", "_")

@@ -1,0 +1,108 @@
+"""Run directories: their names, finding one again, and the record of how a run is made (``run.json``)."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .core.errors import UsageError
+from .core.store import write_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: What two invocations of one run must agree on; resuming refuses anything else.
+IDENTITY = ("reviewer", "agent", "sandbox", "datasets", "repeats")
+
+
+def new_name() -> str:
+    """Return a name for a run: the time in UTC, and a random part so that two at once differ."""
+    return f"{time.strftime('%Y-%m-%dT%H%M%S', time.gmtime())}-{secrets.token_hex(3)}"
+
+
+def find_run(folder: Path, name: str) -> Path:
+    """Return the directory of a recorded run: by name below ``folder``, by path, or the latest.
+
+    Raises:
+        UsageError: if there is none, listing those there are.
+    """
+    runs = sorted(p.parent for p in folder.glob("*/run.json"))
+    if name == "latest":
+        if not runs:
+            raise UsageError(f"no run to resume in {folder}; start one without --crbench-resume")
+        return max(runs, key=lambda run: ((run / "run.json").stat().st_mtime, run.name))
+    for candidate in (folder / name, Path(name)):
+        if (candidate / "run.json").is_file():
+            return candidate.resolve()
+    known = ", ".join(run.name for run in runs[-5:]) or "none"
+    raise UsageError(f"no run {name!r} in {folder}; the latest there: {known}")
+
+
+def read_record(run: Path) -> dict[str, Any]:
+    """Return a run's ``run.json``.
+
+    Raises:
+        UsageError: if it is missing or unreadable.
+    """
+    path = run / "run.json"
+    try:
+        record = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} is unreadable ({error}); start a new run") from error
+    if not isinstance(record, dict):
+        raise UsageError(f"{path}: expected an object, found {type(record).__name__}; start a new run")
+    return record
+
+
+def recorded_options(run: Path) -> dict[str, Any]:
+    """Return the options that a run was started with, for resuming it without naming them again.
+
+    Raises:
+        UsageError: if the record is missing or unreadable.
+    """
+    options = read_record(run).get("options")
+    return {k: v for k, v in options.items() if v not in (None, [])} if isinstance(options, dict) else {}
+
+
+def write_record(run: Path, record: Mapping[str, Any]) -> None:
+    """Write ``run.json``.
+
+    Raises:
+        InfraError: if the folder cannot be written to.
+    """
+    write_json(run / "run.json", dict(record))
+
+
+def check_same(run: Path, now: Mapping[str, Any]) -> None:
+    """Refuse to finish a run under other conditions than it was started under.
+
+    Raises:
+        UsageError: naming what differs.
+    """
+    before = read_record(run)
+    for part in IDENTITY:
+        was, is_now = _identity(before.get(part)), _identity(now.get(part))
+        if was != is_now:
+            raise UsageError(
+                f"cannot resume {run.name}: its {part} was {_short(was)}, now it is {_short(is_now)}. "
+                "Use the same options, or start a new run"
+            )
+
+
+def _identity(part: Any) -> Any:
+    """Round trip through JSON, less what may differ between two invocations of one run."""
+    plain = json.loads(json.dumps(part))
+    if isinstance(plain, list):
+        return [{k: e[k] for k in ("name", "digest") if k in e} for e in plain if isinstance(e, dict)]
+    if isinstance(plain, dict):
+        return {k: plain[k] for k in ("name", "fingerprint") if k in plain}
+    return plain
+
+
+def _short(value: Any) -> str:
+    text = re.sub(r"\s+", " ", json.dumps(value))
+    return text if len(text) <= 200 else text[:199] + "…"

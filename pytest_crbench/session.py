@@ -1,0 +1,226 @@
+"""The controller's book-keeping: starts a run, gathers verdicts, asks the gate, sets the exit status."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from . import assemble, distributed
+from .core.errors import CrbenchError
+from .core.gate import decide
+from .core.identity import plan, unmeasured
+from .core.processes import SESSION_VARIABLE, kill_marked
+from .core.results import Results
+from .core.row import from_row, to_row
+from .core.status import Status
+from .core.text import printable
+from .fixtures import FixturePlugin
+from .interrupt import terminate_as_interrupt
+from .record import agent_label, now, run_record
+from .reports import keep_verdict, make_gate, table, write_reports
+from .rundir import check_same, find_run, new_name, read_record, write_record
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .activate import Selection
+    from .core.gate import Decision, Gate
+    from .core.model import Check, Instance, Key, Verdict
+    from .settings import Settings
+
+_DECIDES = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+
+
+class ControllerSession:
+    """What the controller (or the only process) of a run does."""
+
+    def __init__(self, config: pytest.Config, settings: Settings, selection: Selection) -> None:
+        self.config = config
+        self.settings = settings
+        self.selection = selection
+        self.invocation: assemble.Invocation | None = None
+        self.record: dict[str, Any] = {}
+        self.known: dict[str, tuple[Key, Instance, Check]] = {
+            node: (key, instance, check)
+            for node, key, instance, check in plan(selection.datasets, settings.repeats)
+        }
+        self.selected: list[str] = []
+        self.verdicts: dict[str, Verdict] = {}
+        self.foreign_failures: set[str] = set()
+        self.gate: Gate = make_gate(settings)
+        self.decision: Decision | None = None
+        self.results: Results | None = None
+        self.restore: Any = None
+
+    # Start ------------------------------------------------------------------------------------------
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Prepare the run before any worker starts: programs, sandbox, run directory."""
+        if self.config.option.collectonly:
+            return
+        try:
+            self.restore = terminate_as_interrupt()
+            self.invocation = self._start()
+        except CrbenchError as error:
+            raise pytest.UsageError(f"crbench: {error}") from None
+        state = FixturePlugin(self.settings, self.invocation)
+        self.config.pluginmanager.register(state, "crbench-state")
+
+    def _start(self) -> assemble.Invocation:
+        settings = self.settings
+        replay = find_run(settings.run_dir, settings.replay) if settings.replay else None
+        # Both must be there before anything is built: a missing key is told now, not after an hour.
+        reviewer = assemble.make_reviewer(settings, replay)
+        agent = assemble.make_agent(settings, None, replay)
+        session = secrets.token_hex(8)
+        # Inherited by the workers, and by all that any of us starts: what is left at the end is killed.
+        os.environ[SESSION_VARIABLE] = session
+        backend = assemble.make_backend(settings, settings.sandbox, session, lambda _line: None)
+        backend.reap()
+        run = (
+            find_run(settings.run_dir, settings.resume) if settings.resume else settings.run_dir / new_name()
+        )
+        described = backend.describe()
+        self.record = run_record(settings, self.selection.datasets, reviewer, agent, described)
+        if settings.resume:
+            check_same(run, self.record)
+            self.record = {**read_record(run), "resumed": True}
+        self.record.setdefault("name", run.name)
+        if replay:
+            self.record["replay_of"] = replay.name
+        write_record(run, self.record)
+        return assemble.Invocation(run.resolve(), session, backend.name, replay=replay)
+
+    def pytest_report_header(self) -> list[str]:
+        """Say what is evaluated by what."""
+        if self.invocation is None:
+            return []
+        record = self.record
+        checks = len(self.known)
+        pulls = sum(len(dataset.instances) for dataset in self.selection.datasets)
+        parts = [
+            f"reviewer {record['reviewer']['name']}",
+            f"agent {agent_label(record['agent'])}",
+            f"sandbox {record['sandbox']['name']}",
+            f"{pulls} pull requests, {checks} checks",
+        ]
+        return ["crbench: " + ", ".join(printable(part, 80) for part in parts)]
+
+    # Selection --------------------------------------------------------------------------------------
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Learn what is selected, where this process runs the items itself."""
+        if not distributed.is_distributing(self.config):
+            self.select([item.nodeid for item in session.items])
+
+    def select(self, ids: Sequence[str]) -> None:
+        """Note the node ids that will run; what was deselected is not part of the run."""
+        self.selected = [node for node in ids if node in self.known]
+
+    # Verdicts ---------------------------------------------------------------------------------------
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep every verdict as it comes; a measurement beats a crash of the worker that made it."""
+        ours = report.nodeid in self.known
+        row = getattr(report, "crbench", None)
+        if row is not None:
+            self._keep(report.nodeid, from_row(row))
+        elif ours and report.failed and report.nodeid not in self.verdicts:
+            key, instance, check = self.known[report.nodeid]
+            reason = "the worker crashed" if str(report.when) == "???" else "failed outside its stages"
+            lost = unmeasured(instance, check, key, Status.INFRA_ERROR, reason)
+            self._keep(report.nodeid, lost)
+        if report.failed and (not ours or (row and row["status"] == Status.MISSED.value)):
+            self.foreign_failures.add(report.nodeid)
+
+    def _keep(self, node: str, verdict: Verdict) -> None:
+        before = self.verdicts.get(node)
+        if before is not None and before.status.measured and not verdict.status.measured:
+            return
+        self.verdicts[node] = verdict
+        if self.invocation is not None:
+            keep_verdict(self.invocation.run, verdict)
+        self.config.hook.pytest_crbench_verdict(config=self.config, row=to_row(verdict))
+
+    # End --------------------------------------------------------------------------------------------
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Write the results, decide once, and set the exit status."""
+        if self.invocation is None or not self.selected:
+            return
+        self.results = self._results(exitstatus)
+        summary = self.results.summary()
+        self.decision = decide(self.gate, summary, self.results)
+        wanted = self.decision.exit_status
+        if exitstatus in _DECIDES and wanted is not None and not self.foreign_failures:
+            session.exitstatus = wanted
+        try:
+            write_reports(self.invocation.run, self.results, self.decision)
+        except CrbenchError as error:
+            self._note(str(error))
+
+    def _results(self, exitstatus: int) -> Results:
+        run = {
+            **self.record,
+            "finished": now(),
+            "interrupted": exitstatus == pytest.ExitCode.INTERRUPTED,
+        }
+        planned = {}
+        for node in self.selected:
+            key, instance, check = self.known[node]
+            planned[key] = instance.facets(check)
+        assert self.invocation is not None
+        write_record(self.invocation.run, {**self.record, "finished": run["finished"]})
+        return Results(run, tuple(self.verdicts.values()), planned)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the table."""
+        if self.results is None or self.invocation is None:
+            return
+        terminalreporter.section("crbench", sep="-")
+        for line in table(self.results, self._shown_run(), min(terminalreporter._tw.fullwidth, 100)):
+            terminalreporter.write_line(line)
+        extra = self.config.hook.pytest_crbench_summary(config=self.config, results=dict(self.results.run))
+        for lines in extra:
+            for line in lines or ():
+                terminalreporter.write_line(printable(str(line)))
+
+    def _shown_run(self) -> str:
+        assert self.invocation is not None
+        run = self.invocation.run
+        try:
+            return str(run.relative_to(self.config.invocation_params.dir.resolve()))
+        except ValueError:
+            return str(run)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_unconfigure(self) -> None:
+        """Remove what is left, then print the one verdict, last."""
+        if self.invocation is not None:
+            self._reap(self.invocation)
+            os.environ.pop(SESSION_VARIABLE, None)
+        if self.restore is not None:
+            self.restore()
+        if self.decision is not None:
+            self._note(self.decision.verdict)
+
+    def _reap(self, invocation: assemble.Invocation) -> None:
+        kill_marked(SESSION_VARIABLE, invocation.session)
+        try:
+            backend = assemble.make_backend(
+                self.settings, invocation.sandbox, invocation.session, lambda _line: None
+            )
+            backend.reap(invocation.session)
+        except CrbenchError as error:
+            self._note(f"could not clean up: {error}; run `crbench clean` later")
+
+    def _note(self, text: str) -> None:
+        reporter = self.config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None:
+            reporter.write_line(f"crbench: {printable(text, 2000)}")

@@ -1,0 +1,224 @@
+"""All options of a run as one value, read from anything that looks names up (pytest, the commands)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .core.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_SIZES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
+_SCORINGS = ("tests",)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The options of one run; see ``options.OPTIONS`` for what each means. Times are seconds."""
+
+    reviewer: str = ""
+    review_format: str = "auto"
+    reviewer_timeout: float = 600.0
+    reviewer_exit_ok: tuple[int, ...] = (0,)
+    reviewer_name: str | None = None
+    reviewer_version: str | None = None
+    reviewer_env: tuple[str, ...] = ()
+    agent: str = "llm"
+    agent_timeout: float = 600.0
+    agent_env: tuple[str, ...] = ()
+    agent_command_timeout: float = 60.0
+    model: str | None = None
+    base_url: str | None = None
+    temperature: float | None = None
+    max_steps: int = 50
+    max_tokens: int | None = None
+    max_cost: float | None = None
+    max_total_tokens: int | None = None
+    max_total_cost: float | None = None
+    price: str | None = None
+    dataset: tuple[str, ...] = ()
+    sandbox: str = "auto"
+    base_image: str = "python:3.11-slim"
+    ca_bundle: Path | None = None
+    index_url: str | None = None
+    memory: int = 2 * 1024**3
+    cpus: float = 2.0
+    pids: int = 512
+    test_timeout: float = 120.0
+    cache: Path = Path(".crbench/cache")
+    run_dir: Path = Path(".crbench/runs")
+    resume: str | None = None
+    rerun_errors: bool = False
+    replay: str | None = None
+    repeats: int = 1
+    scoring: tuple[str, ...] = ("tests",)
+    fail_under: tuple[str, ...] = ()
+    fail_over: tuple[str, ...] = ()
+    min_coverage: str | None = None
+    baseline: Path | None = None
+    fail_if_regressed: str | None = None
+    fail_on_miss: bool = False
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """The datasets of the run; the bundled one if none is named."""
+        return self.dataset or ("releases",)
+
+    def recorded(self) -> dict[str, Any]:
+        """The options that say how a run was made, as plain JSON: for results and for resuming."""
+        left_out = {"cache", "run_dir", "ca_bundle", "index_url", "resume", "replay", "rerun_errors"}
+        plain: dict[str, Any] = {}
+        for name, value in vars(self).items():
+            if name not in left_out:
+                plain[name] = list(value) if isinstance(value, tuple) else value
+        plain["baseline"] = str(self.baseline) if self.baseline else None
+        return plain
+
+
+def read(lookup: Callable[[str], Any], base: Path) -> Settings:
+    """Make settings from ``lookup(field name)``, which returns None where an option is not given.
+
+    Args:
+        lookup: by the name of a field of `Settings`; text, list of text, or bool.
+        base: the folder that relative paths are meant from.
+
+    Raises:
+        UsageError: naming the option, what it was given and what it takes.
+    """
+    given: dict[str, Any] = {}
+    for name in Settings.__dataclass_fields__:
+        value = lookup(name)
+        if value is None or value in ([], ""):
+            continue
+        convert: Callable[[str, Any], Any] = _CONVERT.get(name, _text)
+        given[name] = convert(_option(name), value)
+    for name in ("cache", "run_dir", "baseline", "ca_bundle"):
+        if name in given:
+            given[name] = base / given[name]
+    given.setdefault("cache", _user_cache())
+    given.setdefault("run_dir", base / ".crbench" / "runs")
+    return _checked(Settings(**given))
+
+
+def _checked(settings: Settings) -> Settings:
+    for scoring in settings.scoring:
+        if scoring not in _SCORINGS:
+            raise UsageError(f"--crbench-scoring={scoring}: unknown scoring; known: {', '.join(_SCORINGS)}")
+    if settings.rerun_errors and settings.resume is None:
+        raise UsageError("--crbench-rerun-errors goes with --crbench-resume[=RUN]")
+    if settings.resume and settings.replay:
+        raise UsageError("--crbench-resume and --crbench-replay exclude one another")
+    if settings.ca_bundle is not None and not settings.ca_bundle.is_file():
+        raise UsageError(f"--crbench-ca-bundle={settings.ca_bundle}: no such file")
+    return settings
+
+
+def _option(name: str) -> str:
+    return "--crbench-" + name.replace("_", "-")
+
+
+def _user_cache() -> Path:
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("pytest-crbench", appauthor=False))
+
+
+def _text(_option: str, value: Any) -> str:
+    return str(value)
+
+
+def _path(_option: str, value: Any) -> Path:
+    return Path(str(value)).expanduser()
+
+
+def _flag(option: str, value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    word = str(value).strip().lower()
+    if word in ("1", "true", "yes", "on"):
+        return True
+    if word in ("0", "false", "no", "off"):
+        return False
+    raise UsageError(f"{option}={value}: expected true or false")
+
+
+def _texts(_option: str, value: Any) -> tuple[str, ...]:
+    items = [value] if isinstance(value, str) else value
+    return tuple(str(item).strip() for item in items if str(item).strip())
+
+
+def _words(option: str, value: Any) -> tuple[str, ...]:
+    return tuple(w for item in _texts(option, value) for w in re.split(r"[\s,]+", item) if w)
+
+
+def _integers(option: str, value: Any) -> tuple[int, ...]:
+    return tuple(_integer(0)(option, word) for word in _words(option, value))
+
+
+def _integer(least: int) -> Callable[[str, Any], int]:
+    def convert(option: str, value: Any) -> int:
+        try:
+            number = int(str(value))
+        except ValueError:
+            number = least - 1
+        if number < least:
+            raise UsageError(f"{option}={value}: expected a whole number of at least {least}")
+        return number
+
+    return convert
+
+
+def _number(option: str, value: Any) -> float:
+    try:
+        number = float(str(value))
+    except ValueError:
+        number = float("nan")
+    if not 0 < number < float("inf"):
+        raise UsageError(f"{option}={value}: expected a number above 0")
+    return number
+
+
+def _temperature(option: str, value: Any) -> float:
+    return 0.0 if str(value).strip() in ("0", "0.0") else _number(option, value)
+
+
+def _size(option: str, value: Any) -> int:
+    found = re.fullmatch(r"(\d+)\s*([kmg]?)(i?b)?", str(value).strip().lower())
+    if not found:
+        raise UsageError(f"{option}={value}: expected a size such as 512m or 2g")
+    return int(found[1]) * _SIZES[found[2]]
+
+
+_CONVERT: dict[str, Callable[[str, Any], Any]] = {
+    "reviewer_timeout": _number,
+    "reviewer_exit_ok": _integers,
+    "reviewer_env": _words,
+    "agent_timeout": _number,
+    "agent_env": _words,
+    "agent_command_timeout": _number,
+    "temperature": _temperature,
+    "max_steps": _integer(1),
+    "max_tokens": _integer(1),
+    "max_cost": _number,
+    "max_total_tokens": _integer(1),
+    "max_total_cost": _number,
+    "dataset": _texts,
+    "ca_bundle": _path,
+    "memory": _size,
+    "cpus": _number,
+    "pids": _integer(16),
+    "test_timeout": _number,
+    "cache": _path,
+    "run_dir": _path,
+    "rerun_errors": _flag,
+    "repeats": _integer(1),
+    "scoring": _words,
+    "fail_under": _texts,
+    "fail_over": _texts,
+    "baseline": _path,
+    "fail_on_miss": _flag,
+}
