@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -29,9 +30,8 @@ class Edit:
 
     def __post_init__(self) -> None:
         # Bodies of web forms come with CRLF whatever the file has.
-        object.__setattr__(
-            self, "text", self.text.replace("\r\n", "\n").removesuffix("\n") + "\n" * bool(self.text)
-        )
+        text = re.sub(r"\r+(\n|\Z)", r"\1", self.text).removesuffix("\n")
+        object.__setattr__(self, "text", f"{text}\n" if self.text else "")
 
     def overlaps(self, other: Edit) -> bool:
         """Whether both replace a line."""

@@ -140,7 +140,8 @@ def _model(options: AgentOptions, price: Price | None, environ: Mapping[str, str
         raise UsageError(
             f"the coding agent `llm` needs {' and '.join(missing)}. Set --crbench-model=NAME, and a key in "
             f"{options.api_key_variable or ' or '.join(KEY_VARIABLES)} "
-            "(for a local OpenAI-compatible endpoint: --crbench-base-url=URL; no key is needed). Or choose an agent that needs neither: "
+            "(for a local OpenAI-compatible endpoint: --crbench-base-url=URL; no key is needed). "
+            "Or choose an agent that needs neither: "
             "--crbench-agent=suggestions applies the suggestion blocks of the comments, "
             "--crbench-agent='cmd:TEMPLATE' runs a program of yours."
         )

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import StageError
+from ..core.text import printable
 from ..llm.retry import ContextLengthError, DeadlineError
+from ..llm.secrets import scrub
 from ..llm.usage import Price, Usage
 from . import tools
 
@@ -178,7 +180,8 @@ class Conversation:
         if limit <= 0:
             self._result(call, "not run: the time is up")
             return True
-        self.log(f"agent: step {self.usage.calls}: {' '.join(command.split())[:120]}")
+        # Scrubbed before it is cut: half a key is no longer found by its value.
+        self.log(f"agent: step {self.usage.calls}: {printable(scrub(command, self.model.secrets), 120)}")
         result = tools.run(self.sandbox, self.shell, command, limit)
         self.commands += 1
         self.trajectory.command(result.duration)

@@ -41,14 +41,21 @@ class AgentTask:
 class Agent(Protocol):
     """A coding agent that edits the code from the comments of a review."""
 
-    #: Short name for tables.
-    name: str
-    #: All that decides what it does (name, version, model, prompts, limits), as plain JSON.
-    fingerprint: Mapping[str, Any]
-    #: Whether its revisions may be taken over by another run.
-    shareable: bool
-    #: Whether it runs for a review without comments; if not, such a review is an empty revision.
-    runs_on_clean_review: bool
+    @property
+    def name(self) -> str:
+        """Short name for tables."""
+
+    @property
+    def fingerprint(self) -> Mapping[str, Any]:
+        """All that decides what it does (name, version, model, prompts, limits), as plain JSON."""
+
+    @property
+    def shareable(self) -> bool:
+        """Whether its revisions may be taken over by another run."""
+
+    @property
+    def runs_on_clean_review(self) -> bool:
+        """Whether it runs for a review without comments; if not, such a review is an empty revision."""
 
     def revise(self, task: AgentTask) -> Revision:
         """Make one revision; a limit reached is a stop reason, not an error.
