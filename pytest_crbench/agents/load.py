@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 KEY_VARIABLES = ("CRBENCH_API_KEY", "OPENAI_API_KEY")
 BASE_URL_VARIABLE = "OPENAI_BASE_URL"
+_POSITIVE = (
+    *("timeout", "max_steps", "max_tokens", "max_cost", "command_timeout"),
+    *("format_error_limit", "output_limit", "patience", "total_tokens", "total_cost"),
+)
 _AGENTS = "llm (the default), suggestions, reference, none, cmd:TEMPLATE"
 
 
@@ -70,6 +74,7 @@ def load(spec: str, options: AgentOptions, environ: Mapping[str, str] | None = N
     Raises:
         UsageError: an unknown agent, missing model or key, or options that contradict one another.
     """
+    _check(options)
     price = _price(options)
     if spec == "llm":
         from .llm import LlmAgent
@@ -97,12 +102,18 @@ def load(spec: str, options: AgentOptions, environ: Mapping[str, str] | None = N
     raise UsageError(f"--crbench-agent={printable(spec, 80)}: no such agent; choose one of {_AGENTS}")
 
 
+def _check(options: AgentOptions) -> None:
+    for name in _POSITIVE:
+        value = getattr(options, name)
+        if value is not None and not value > 0:
+            raise UsageError(f"the coding agent's {name} is {value}; it must be more than 0")
+    if options.ledger is None and (options.total_tokens is not None or options.total_cost is not None):
+        raise UsageError("a total for the run (tokens or cost) needs a ledger file in the run directory")
+
+
 def _price(options: AgentOptions) -> Price | None:
     from ..llm.usage import Price
 
-    for name in ("timeout", "max_steps", "command_timeout", "format_error_limit", "output_limit"):
-        if not getattr(options, name) > 0:
-            raise UsageError(f"the coding agent's {name} is {getattr(options, name)}; it must be more than 0")
     if options.price is not None:
         return Price.parse(options.price)
     if options.max_cost is not None or options.total_cost is not None:

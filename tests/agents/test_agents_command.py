@@ -1,0 +1,221 @@
+"""`cmd:` agents: real programs in a real checkout."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.agent_tasks import make_task
+
+from pytest_crbench.agents.command import CommandAgent, native
+from pytest_crbench.agents.load import AgentOptions, load
+from pytest_crbench.core.errors import AgentError, UsageError
+from pytest_crbench.core.model import ReviewComment
+from pytest_crbench.workspace.revision import changes
+
+if TYPE_CHECKING:
+    from pytest_crbench.agents.protocol import AgentTask
+    from pytest_crbench.core.model import Revision
+
+HEAD = {"a.txt": "one\ntwo\n"}
+COMMENT = ReviewComment("c1", "Say two differently.", "a.txt", (2, 2), suggestion="zwei")
+SECRET = "tok-0123456789abcdef"
+
+
+def script(place: Path, body: str) -> Path:
+    """Write a Python program; returns its path."""
+    place.mkdir(parents=True, exist_ok=True)
+    path = place / "agent.py"
+    path.write_text(f"import json, os, pathlib, subprocess, sys, time\n{body}\n")
+    return path
+
+
+def revise(place: Path, body: str, arguments: str = "", **options: Any) -> tuple[AgentTask, Revision]:
+    task = make_task(place, HEAD, [COMMENT])
+    agent = load(f"cmd:{sys.executable} {script(place, body)} {arguments}", AgentOptions(**options))
+    return task, agent.revise(task)
+
+
+def left(task: AgentTask, revision: Revision) -> dict[str, bytes]:
+    return {f.path: f.content for f in changes(task.head, revision.patch).files}
+
+
+def test_what_the_program_leaves_in_its_checkout_is_the_revision(tmp_path: Path) -> None:
+    body = "pathlib.Path('a.txt').write_text('one\\nzwei\\n'); pathlib.Path('new').write_text('n')"
+    task, revision = revise(tmp_path, body)
+    assert left(task, revision) == {"a.txt": b"one\nzwei\n", "new": b"n"}
+    assert revision.stop_reason == "finished"
+    assert (task.head.path / "a.txt").read_text() == "one\ntwo\n"
+
+
+def test_commits_and_staged_changes_are_part_of_the_revision(tmp_path: Path) -> None:
+    body = """
+pathlib.Path('a.txt').write_text('one\\nzwei\\n')
+git = ['git', '-c', 'user.name=n', '-c', 'user.email=e']
+subprocess.run([*git, 'commit', '-qam', 'done'], check=True)
+pathlib.Path('staged').write_text('s')
+subprocess.run([*git, 'add', 'staged'], check=True)
+"""
+    assert set(left(*revise(tmp_path, body))) == {"a.txt", "staged"}
+
+
+def test_every_placeholder_names_what_it_says(tmp_path: Path) -> None:
+    body = """
+workspace, review, markdown, diff, prompt = sys.argv[1:6]
+told = {
+    "cwd": os.getcwd() == os.path.realpath(workspace),
+    "review": json.load(open(review)),
+    "markdown": open(markdown).read(),
+    "diff": open(diff).read(),
+    "prompt": open(prompt).read(),
+    "inputs": sorted(os.listdir(os.path.dirname(review))),
+    "branches": subprocess.run(
+        ["git", "branch", "--format=%(refname:short)"], capture_output=True, text=True
+    ).stdout.split(),
+    "paths": sys.argv[1:],
+}
+pathlib.Path("told.json").write_text(json.dumps(told))
+"""
+    task, revision = revise(tmp_path, body, "{workspace} {review} {review_md} {diff} {prompt}")
+    told = json.loads(left(task, revision)["told.json"])
+    assert told["cwd"]
+    assert told["review"] == {
+        "comments": [
+            {
+                "id": "c1",
+                "level": "inline",
+                "path": "a.txt",
+                "lines": [2, 2],
+                "side": "right",
+                "body": "Say two differently.",
+                "suggestion": "zwei",
+            }
+        ]
+    }
+    assert "Say two differently." in told["markdown"]
+    assert told["diff"] == task.pull_request.diff != ""
+    assert "Say two differently." in told["prompt"]
+    assert "Change things" in told["prompt"]
+    assert told["branches"] == ["base", "head"]
+    assert str(tmp_path) not in json.dumps(told["paths"])
+
+
+def test_a_placeholder_within_a_word_and_odd_arguments(tmp_path: Path) -> None:
+    body = "pathlib.Path('args').write_text(json.dumps(sys.argv[1:]))"
+    task, revision = revise(tmp_path, body, "'--diff={diff}' '$HOME; {\"k\": [1]}' 'a  b'")
+    first, second, third = json.loads(left(task, revision)["args"])
+    assert first.startswith("--diff=/")
+    assert (second, third) == ('$HOME; {"k": [1]}', "a  b")
+
+
+def test_a_program_that_fails_is_an_agent_error(tmp_path: Path) -> None:
+    task = make_task(tmp_path, HEAD, [COMMENT])
+    program = script(tmp_path, "print('out'); sys.exit('could not log in')")
+    agent = load(f"cmd:{sys.executable} {program}", AgentOptions())
+    with pytest.raises(AgentError, match=r"exit status 1.*could not log in") as caught:
+        agent.revise(task)
+    assert caught.value.reason == "crashed"
+    assert (task.directory / "agent.stdout.txt").read_text() == "out\n"
+    assert "could not log in" in (task.directory / "agent.stderr.txt").read_text()
+
+
+def test_a_program_that_is_killed_is_an_agent_error(tmp_path: Path) -> None:
+    with pytest.raises(AgentError, match="signal 9"):
+        revise(tmp_path, "os.kill(os.getpid(), 9)")
+
+
+def test_a_program_that_cannot_be_started_is_an_agent_error(tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.write_text("#!/no/such/interpreter\n")
+    broken.chmod(0o755)
+    agent = load(f"cmd:{broken}", AgentOptions())
+    with pytest.raises(AgentError, match="cannot start"):
+        agent.revise(make_task(tmp_path, HEAD, [COMMENT]))
+
+
+def test_at_the_time_limit_the_work_so_far_is_the_revision(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    body = f"""
+pathlib.Path('a.txt').write_text('half\\n')
+child = subprocess.Popen(['setsid', 'sleep', '60'])
+pathlib.Path({str(pid)!r}).write_text(str(child.pid))
+time.sleep(60)
+"""
+    began = time.monotonic()
+    task, revision = revise(tmp_path, body, timeout=2.0)
+    assert time.monotonic() - began < 15
+    assert revision.stop_reason == "time-limit"
+    assert left(task, revision) == {"a.txt": b"half\n"}
+    stat = Path(f"/proc/{pid.read_text()}/stat")
+    assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def test_the_environment_is_small_and_credentials_are_scrubbed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-for-this-program")
+    monkeypatch.setenv("MY_TOKEN", SECRET)
+    monkeypatch.setenv("MY_MODE", "careful-and-long")
+    body = """
+json.dump(dict(os.environ), open('env.json', 'w'))
+print(os.environ['MY_TOKEN'])
+print(os.environ['MY_MODE'])
+"""
+    task, revision = revise(tmp_path, body, environment=("MY_TOKEN", "MY_MODE", "NOT_SET"))
+    seen = json.loads(left(task, revision)["env.json"])
+    assert "OPENAI_API_KEY" not in seen
+    assert seen["MY_TOKEN"] == SECRET
+    assert seen["PATH"] == os.environ["PATH"]
+    assert (task.directory / "agent.stdout.txt").read_text() == "[redacted]\ncareful-and-long\n"
+
+
+def test_a_credential_is_not_in_the_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_TOKEN", SECRET)
+    with pytest.raises(AgentError) as caught:
+        revise(tmp_path, "sys.exit('bad ' + os.environ['MY_TOKEN'])", environment=("MY_TOKEN",))
+    assert SECRET not in str(caught.value)
+    assert "bad [redacted]" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("template", "why"),
+    [
+        ("", "no program"),
+        ("no-such-program-here {review}", "no program 'no-such-program-here'"),
+        ("sh -c 'x", "quot"),
+        ("sh {instance}", "unknown placeholder {instance}"),
+        ("sh {worspace}", "{workspace}"),
+    ],
+)
+def test_a_template_that_cannot_work_is_told_at_once(template: str, why: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        load(f"cmd:{template}", AgentOptions())
+    assert why in str(caught.value)
+
+
+def test_a_command_is_never_shared_between_runs() -> None:
+    agent = load("cmd:sh -c true", AgentOptions(timeout=5.0))
+    assert isinstance(agent, CommandAgent)
+    assert not agent.shareable
+    assert agent.name == "cmd:sh"
+    assert agent.fingerprint["template"] == "sh -c true"
+    json.dumps(dict(agent.fingerprint))
+
+
+def test_the_native_form_can_be_read_back() -> None:
+    formats = pytest.importorskip("pytest_crbench.reviewers.formats.native")
+    value = native([COMMENT, ReviewComment("c2", "All of it.", level="general", severity="high", rule="R1")])
+    assert formats.is_review(value)
+    assert value["comments"][1] == {
+        "id": "c2",
+        "level": "general",
+        "side": "right",
+        "body": "All of it.",
+        "severity": "high",
+        "rule": "R1",
+    }
