@@ -33,6 +33,11 @@ def span(interval: Interval | None) -> str:
     return "   -" if interval is None else f"{100 * interval.low:4.1f} - {100 * interval.high:4.1f}"
 
 
+def many(count: int, noun: str) -> str:
+    """``1 check``, ``2 checks``."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def worth_showing(summary: Summary) -> Iterator[tuple[str, list[Group]]]:
     """Facets that tell something: kind and category, and others with some, but not too many, values."""
     for facet, groups in summary.facets().items():
@@ -45,12 +50,13 @@ def comments_line(group: Group) -> str:
     totals = group.totals
     if totals.comments_per_pr is None:
         return ""
-    where = "pull requests" if totals.reviews <= group.instances else "reviews"
-    line = f"{totals.comments} on {totals.reviews} {where} ({float(totals.comments_per_pr):.1f} each)"
+    where = "pull request" if totals.reviews <= group.instances else "review"
+    each = f"{float(totals.comments_per_pr):.1f} each"
+    line = f"{totals.comments} on {many(totals.reviews, where)} ({each})"
     if totals.outside_diff:
         line += f", {totals.outside_diff} outside the diff"
     if totals.duplicates:
-        line += f", {totals.duplicates} duplicates"
+        line += f", {many(totals.duplicates, 'duplicate')}"
     return line
 
 
@@ -95,12 +101,12 @@ def notes(results: Results) -> Iterator[str]:
             yield printable(f"{dataset.get('name')}: {dataset['notice']}", 1000)
     if results.name("agent") == "reference":
         yield "reference agent: for checking the harness only; these rates say nothing about a reviewer"
-    if run.get("replayed"):
+    if run.get("replay_of"):
         yield printable(
-            f"replay of {run['replayed']}: its reviews and revisions were read, only the tests were run"
+            f"replay of {run['replay_of']}: its reviews and revisions were read, only the tests were run"
         )
     if run.get("resumed"):
-        yield printable(f"resumed from {run['resumed']}")
+        yield "resumed: what earlier invocations of this run had recorded was taken over"
     if run.get("interrupted"):
         yield "interrupted: what was not run counts as not measured"
     for line in run.get("notes") or []:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.errors import InfraError
 from ..core.intervals import LEVEL, METHOD
+from ..core.score import latest
 from ..core.status import Status
 from ..core.text import clean
 from .escape import code, escaped
-from .lines import comments_line, cost_line, coverage_lines, notes, percent, span, worth_showing
+from .lines import comments_line, cost_line, coverage_lines, many, notes, percent, span, worth_showing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -38,13 +40,13 @@ def markdown(results: Results, summary: Summary, decision: Decision, *, files: s
     return "\n".join(_document(results, summary, decision, files)) + "\n"
 
 
-def append_step_summary(text: str, environ: Mapping[str, str]) -> Path | None:
+def append_step_summary(text: str, environ: Mapping[str, str] | None = None) -> Path | None:
     """Append to the file that GitHub Actions shows beside the job; the file, or None where there is none.
 
     Raises:
         InfraError: if the file cannot be written.
     """
-    name = environ.get("GITHUB_STEP_SUMMARY")
+    name = (os.environ if environ is None else environ).get("GITHUB_STEP_SUMMARY")
     if not name:
         return None
     path = Path(name)
@@ -102,7 +104,7 @@ def _document(results: Results, summary: Summary, decision: Decision, files: str
 def _how(results: Results, summary: Summary) -> str:
     parts = [f"{what} {code(results.name(what), 200)}" for what in ("reviewer", "agent", "sandbox")]
     overall = summary.overall
-    return ", ".join([*parts, f"{overall.instances} pull requests, {overall.checks} checks"])
+    return ", ".join([*parts, many(overall.instances, "pull request"), many(overall.checks, "check")])
 
 
 def _table(summary: Summary) -> Iterator[str]:
@@ -154,10 +156,10 @@ def _lists(results: Results, summary: Summary) -> Iterator[str]:
     for status in (Status.PASSED, Status.MISSED):
         keys = [
             code(ident(v.key))
-            for v in results.verdicts
+            for v in latest(results.verdicts).values()
             if v.status is status and (v.key.scoring, v.key.arm) == (summary.scoring, summary.arm)
         ]
-        yield from bullets(status.value.capitalize(), sorted(set(keys)))
+        yield from bullets(status.value.capitalize(), keys)
 
 
 def _fit(text: str, room: int) -> bytes:

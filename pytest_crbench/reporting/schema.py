@@ -91,11 +91,13 @@ class Run(_Model):
     agent: Part | None = None
     sandbox: Part | None = None
     datasets: list[DatasetInfo] = Field(default_factory=list)
+    repeats: Annotated[int, Field(ge=1)] = 1
     options: dict[str, Any] = Field(default_factory=dict)
-    replayed: str | None = Field(default=None, description="the run whose reviews and revisions were read")
-    resumed: str | None = Field(default=None, description="the run that this one finished")
+    replay_of: str | None = Field(default=None, description="the run whose reviews and revisions were read")
+    resumed: bool = Field(default=False, description="whether an earlier invocation began it")
     python: str = ""
-    platform: str = ""
+    platform: dict[str, Any] = Field(default_factory=dict)
+    git: dict[str, Any] | None = Field(default=None, description="revision and dirty, of the working folder")
     notes: list[str] = Field(default_factory=list)
 
 

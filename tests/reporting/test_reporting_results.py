@@ -1,0 +1,190 @@
+"""results.json and results.jsonl: written, read, refused; and the published schema."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+from report_runs import broken, run_of, verdicts
+
+from pytest_crbench.core.errors import InfraError, UsageError
+from pytest_crbench.core.gate import decide, make_gate
+from pytest_crbench.core.model import Key
+from pytest_crbench.core.status import Status
+from pytest_crbench.reporting import results as module
+from pytest_crbench.reporting.results import append_row, document, read_results, read_rows, write_results
+from pytest_crbench.reporting.schema import json_schema
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_crbench.core.results import Results
+
+
+def written(results: Results, **gate: Any) -> dict[str, Any]:
+    summary = results.summary()
+    return document(results, summary, decide(make_gate(**gate), summary, results))
+
+
+def mixed() -> Results:
+    found = verdicts()
+    for place, status in enumerate(Status):
+        found[place] = broken(found[place], status, f"reason {status}")
+    missing = {Key("releases", "late", "c", repeat=2): {"kind": "structural"}}
+    return run_of(found, planned=missing)
+
+
+def test_published_schema_is_current(repo_root: Path) -> None:
+    published = json.loads((repo_root / "docs" / "results.schema.json").read_text(encoding="utf-8"))
+    assert published == json_schema(), (
+        "run: python -m pytest_crbench.reporting.schema > docs/results.schema.json"
+    )
+    jsonschema.Draft202012Validator.check_schema(published)
+
+
+@pytest.mark.parametrize(
+    "results",
+    [mixed(), run_of(verdicts()), run_of([], agent=None, sandbox=None)],
+    ids=["mixed", "plain", "empty"],
+)
+@pytest.mark.parametrize("gate", [{}, {"fail_under": ["0.25", "@category=x:0.1"]}], ids=["no gate", "gate"])
+def test_what_is_written_validates(results: Results, gate: dict[str, Any]) -> None:
+    jsonschema.Draft202012Validator(json_schema()).validate(written(results, **gate))
+
+
+def test_schema_refuses_what_is_wrong() -> None:
+    """The schema is no rubber stamp."""
+    validator = jsonschema.Draft202012Validator(json_schema())
+    for path, value in (
+        (("verdicts", 0, "status"), "fine"),
+        (("verdicts", 0, "repeat"), 0),
+        (("summary", "overall", "strict", "rate"), 1.5),
+        (("gate", "exit_status"), 2),
+        (("schema",), "other"),
+        (("run", "reviewer"), None),
+    ):
+        content: Any = written(mixed(), fail_under=["0.1"])
+        inner = content
+        for key in path[:-1]:
+            inner = inner[key]
+        inner[path[-1]] = value
+        assert not validator.is_valid(content), path
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    results = mixed()
+    summary = results.summary()
+    write_results(tmp_path / "results.json", results, summary, None)
+    for place in (tmp_path, tmp_path / "results.json"):
+        again = read_results(place)
+        assert sorted(again.verdicts, key=str) == sorted(results.verdicts, key=str)
+        assert again.planned == results.planned
+        assert again.summary() == summary
+        assert again.reviewer == "cmd:mytool"
+        assert again.source == str(tmp_path / "results.json")
+
+
+def test_same_file_whatever_the_order_of_arrival() -> None:
+    """Workers send their verdicts in any order."""
+    results = mixed()
+    shuffled = replace(results, verdicts=tuple(reversed(results.verdicts)))
+    assert json.dumps(written(results)) == json.dumps(written(shuffled))
+    keys = [(row["dataset"], row["instance"], row["check"]) for row in written(shuffled)["verdicts"]]
+    assert keys == sorted(keys)
+
+
+def test_a_gate_over_the_file_decides_like_the_run(tmp_path: Path) -> None:
+    results = mixed()
+    summary = results.summary()
+    gate = make_gate(fail_under=["0.25", "@kind=structural:0.1"], min_coverage="0.8")
+    decision = decide(gate, summary, results)
+    write_results(tmp_path / "results.json", results, summary, decision)
+    again = read_results(tmp_path)
+    assert decide(gate, again.summary(), again) == decision
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda c: c["verdicts"][3].pop("status"), "key 'verdicts.3.status': Field required"),
+        (lambda c: c["verdicts"][0].update(repeat="one"), "key 'verdicts.0.repeat'"),
+        (lambda c: c["run"].pop("reviewer"), "key 'run.reviewer'"),
+        (lambda c: c.update(verdicts={}), "key 'verdicts'"),
+        (lambda c: c.update(schema="sarif"), "key 'schema': expected 'crbench-results', found 'sarif'"),
+        (lambda c: c.update(schema_version=2), "reads up to 1"),
+        (lambda c: c.update(schema_version="1"), "key 'schema_version': expected 1, found '1'"),
+        (lambda c: c["not_run"][0].pop("check"), "key 'not_run.0.check'"),
+    ],
+)
+def test_broken_files_are_named(tmp_path: Path, change: Any, said: str) -> None:
+    content = written(mixed())
+    change(content)
+    file = tmp_path / "results.json"
+    file.write_text(json.dumps(content))
+    with pytest.raises(UsageError) as caught:
+        read_results(file)
+    assert said in str(caught.value)
+    assert str(file) in str(caught.value)
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"{", b"\xff\xfe", b"[" * 100_000, b'"text"', b"null"])
+def test_what_is_not_a_result_file(tmp_path: Path, data: bytes) -> None:
+    file = tmp_path / "x.json"
+    file.write_bytes(data)
+    with pytest.raises(UsageError, match=r"x\.json"):
+        read_results(file)
+    with pytest.raises(UsageError, match="cannot read"):
+        read_results(tmp_path / "absent.json")
+
+
+def test_keys_of_a_later_writer_are_left_aside(tmp_path: Path) -> None:
+    content = written(mixed())
+    content["novelty"] = content["verdicts"][0]["novelty"] = {"a": 1}
+    (tmp_path / "results.json").write_text(json.dumps(content))
+    assert read_results(tmp_path).summary() == mixed().summary()
+
+
+def test_rows_are_appended(tmp_path: Path) -> None:
+    file = tmp_path / "new" / "results.jsonl"
+    found = verdicts()[:5]
+    for verdict in found:
+        append_row(file, verdict)
+    assert read_rows(file) == found
+    assert file.read_bytes().count(b"\n") == 5
+
+
+def test_a_torn_last_line_is_left_out_and_then_dropped(tmp_path: Path) -> None:
+    """A run killed in the middle of a write loses that row and no other."""
+    file = tmp_path / "results.jsonl"
+    found = verdicts()[:4]
+    for verdict in found[:3]:
+        append_row(file, verdict)
+    whole = file.read_bytes()
+    for cut in (1, 2, 40, 300):
+        file.write_bytes(whole[:-cut])
+        assert read_rows(file)[:2] == found[:2]
+        append_row(file, found[3])
+        assert read_rows(file) == [*found[:2], found[3]]
+
+
+def test_a_broken_line_in_the_middle_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "results.jsonl"
+    append_row(file, verdicts()[0])
+    file.write_bytes(b"{torn\n" + file.read_bytes())
+    with pytest.raises(UsageError, match=r"results\.jsonl, line 1: not JSON"):
+        read_rows(file)
+
+
+def test_unwritable_places_are_outside_failures(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InfraError, match="crbench-run-dir"):
+        append_row(tmp_path / "file" / "results.jsonl", verdicts()[0])
+
+
+def test_versions_agree() -> None:
+    properties = json_schema()["properties"]
+    assert properties["schema"]["const"] == module.SCHEMA
+    assert properties["schema_version"]["const"] == module.SCHEMA_VERSION

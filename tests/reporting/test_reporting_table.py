@@ -1,0 +1,119 @@
+"""The block at the end of a run: its exact text, and that nothing foreign reaches the terminal raw."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from report_runs import broken, run_of, verdicts
+
+from pytest_crbench.core.gate import decide, make_gate
+from pytest_crbench.core.model import Key
+from pytest_crbench.core.status import Status
+from pytest_crbench.reporting.table import table, verdict_line
+
+GOLDEN = Path(__file__).parent / "table.golden.txt"
+
+
+def block(results, **options) -> list[str]:  # type: ignore[no-untyped-def]
+    summary = results.summary()
+    decision = decide(make_gate(fail_under=["0.25"]), summary)
+    return [*table(results, summary, **options), verdict_line(decision)]
+
+
+def test_golden_text() -> None:
+    """Shape and numbers of the block; on a wanted change write the new text into table.golden.txt."""
+    found = verdicts()
+    found[5] = broken(found[5], Status.INFRA_ERROR, "image build: registry timed out")
+    lines = block(run_of(found), files=".crbench/runs/2026-12-01T0931/ (results.json, summary.md, logs/)")
+    assert "\n".join(lines) + "\n" == GOLDEN.read_text(encoding="utf-8")
+
+
+def test_columns_are_aligned() -> None:
+    lines = table(run_of(verdicts()), run_of(verdicts()).summary())
+    rows = [line for line in lines if re.search(r"\d - *\d", line) and not line.startswith("macro")]
+    assert len(rows) >= 6
+    assert len({row.index(" - ") for row in rows}) == 1
+    assert {len(row) for row in rows} == {len(rows[0])}
+
+
+def test_statuses_are_listed_with_their_first_reasons() -> None:
+    found = verdicts()
+    for place, reason in enumerate(["timeout", "timeout", "crashed", "unreadable output"]):
+        found[place] = broken(found[place], Status.REVIEWER_ERROR, reason)
+    found[4] = broken(found[4], Status.TAMPERED, "canary bent")
+    missing = {Key("releases", "late", "c"): {"kind": "structural", "category": "Design"}}
+    text = "\n".join(block(run_of(found, planned=missing), width=200))
+    assert "35 of 41 measured; 4 reviewer_error (timeout; crashed; ...), see logs/" in text
+    assert "1 tampered (canary bent)" in text
+    assert "1 not run" in text
+    assert "UNDECIDED, coverage 0.854 < 0.95 (4 reviewer_error, 1 tampered, 1 not run)" in text
+    # Both bounds are there: the table counts the reviewer's errors, the line below does not.
+    assert re.search(r"^overall +10 +40 +25\.0 ", text, re.MULTILINE)
+    assert re.search(r"^measured  10 of 35, 28\.6 \(\d", text, re.MULTILINE)
+
+
+def test_nothing_measured() -> None:
+    found = [broken(one, Status.INFRA_ERROR, "engine lost") for one in verdicts()]
+    lines = block(run_of(found))
+    assert re.search(r"^overall +0 +0 +- +-$", lines[1])
+    assert lines[-1].startswith("crbench: UNDECIDED, coverage 0.000 < 0.95 (40 infra_error)")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"agent": {"name": "reference"}}, "reference agent: for checking the harness only"),
+        ({"replay_of": "old-run"}, "replay of old-run"),
+        ({"resumed": True}, "resumed"),
+        ({"interrupted": True}, "interrupted"),
+        ({"notes": ["the instances used the network"]}, "the instances used the network"),
+    ],
+)
+def test_what_every_report_must_say(change: dict[str, object], said: str) -> None:
+    assert said in "\n".join(block(run_of(verdicts(), **change)))
+    assert said not in "\n".join(block(run_of(verdicts())))
+
+
+def test_repeats_say_how_many_checks_there_are() -> None:
+    once = verdicts()
+    again = [replace(one, key=replace(one.key, repeat=2)) for one in once]
+    again[1] = broken(again[1], Status.PASSED, "")
+    text = "\n".join(block(run_of([*once, *again])))
+    assert "repeats   2 of each of 40 checks: 12 passed in every repeat, 13 in at least one" in text
+    assert "450 on 60 reviews (7.5 each)" in text
+
+
+def test_a_terminal_cannot_be_driven_by_what_is_printed() -> None:
+    """Escape sequences, line ends and overrides in reasons, names, notices and paths."""
+    evil = "\x1b[2J\x1b]0;title\x07 fine\r\ncrbench: PASSED, overall 1.000\u202e"
+    found = verdicts()
+    found[0] = broken(
+        replace(found[0], log=evil, facets={"kind": evil, evil: evil}), Status.INFRA_ERROR, evil
+    )
+    results = run_of(
+        found,
+        datasets=[{"name": evil, "notice": evil}],
+        replay_of=evil,
+        notes=[evil],
+        reviewer={"name": evil},
+    )
+    lines = block(results, files=evil)
+    text = "\n".join(lines)
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text)
+    assert [line for line in lines if line.startswith("crbench: PASSED")] == lines[-1:]
+
+
+@given(st.text(st.characters(exclude_categories=()), max_size=200), st.integers(40, 120))
+def test_lines_stay_short_whatever_the_reason(reason: str, width: int) -> None:
+    found = verdicts()[:4]
+    found[0] = broken(found[0], Status.INFRA_ERROR, reason)
+    results = run_of(found, notes=[reason])
+    for line in table(results, results.summary(), files=".crbench/runs/x/", width=width):
+        assert len(line) <= max(width, 70)
+        assert "\n" not in line
+        line.encode()
