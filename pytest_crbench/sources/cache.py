@@ -47,13 +47,18 @@ class Cache:
         Raises:
             InfraError: if the disk fails, or whatever ``make`` raises.
         """
-        found = self._find(key, what)
+        found = self._find(key)
         if found is not None:
             return found
         with self.lock(f"tree-{key[:32]}", what):
-            return self._find(key, what) or self._make(key, what, make)
+            found = self._find(key)
+            if found is not None:
+                return found
+            if (self.root / "trees" / key).exists():
+                self.log(f"{what}: the cached tree was changed; it is made again")
+            return self._make(key, what, make)
 
-    def _find(self, key: str, what: str) -> Tree | None:
+    def _find(self, key: str) -> Tree | None:
         folder = self.root / "trees" / key
         try:
             record = json.loads((folder / "record.json").read_bytes())
@@ -61,7 +66,6 @@ class Cache:
             same = not self.verify and _stamp(folder / "tree") == stamp
             # Other times and sizes need not be other content: a cache may have been copied.
             if not same and digest.of_tree(folder / "tree") != wanted:
-                self.log(f"{what}: the cached tree was changed; it is made again")
                 return None
         except (OSError, ValueError, KeyError, TypeError):
             return None

@@ -110,7 +110,8 @@ class Repository:
         for record in listing.split(b"\0")[:-1]:
             about, _, path = record.partition(b"\t")
             mode, _, identity, length = about.split()
-            size = 0 if length == b"-" else int(length)
+            # "-" for a submodule, "BAD" for a missing object: cat-file will say so
+            size = int(length) if length.isdigit() else 0
             yield mode.decode(), identity.decode(), size, os.fsdecode(path)
 
     def _write_batch(self, wanted: list[tuple[str, str, str, int]], size: int, writer: TreeWriter) -> None:

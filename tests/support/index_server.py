@@ -1,0 +1,125 @@
+"""A package index that really serves: PEP 503 and PEP 691 pages, files, failures on demand, credentials."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import threading
+from collections import Counter
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+class Index:
+    """What a test arranges (files, failures) and sees afterwards (requests)."""
+
+    def __init__(
+        self, *, style: str = "json", credentials: str | None = None, list_digests: bool = True
+    ) -> None:
+        self.style = style
+        self.credentials = credentials
+        self.list_digests = list_digests
+        self.files: dict[str, dict[str, bytes]] = {}
+        #: path -> answers to give before the real one: (status, headers)
+        self.failures: dict[str, list[tuple[int, dict[str, str]]]] = {}
+        #: file name -> bytes to send in place of the real ones (the length announced stays the real one)
+        self.truncated: dict[str, int] = {}
+        self.requests: Counter[str] = Counter()
+        self.authorizations: list[tuple[str, str | None]] = []
+        self.file_host: str | None = None
+        self.url = ""
+
+    def add(self, project: str, name: str, content: bytes) -> str:
+        """Put a file on the index; returns its sha256."""
+        self.files.setdefault(project, {})[name] = content
+        return hashlib.sha256(content).hexdigest()
+
+
+def _handler(index: Index) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *_args: object) -> None:
+            pass
+
+        def answer(self, status: int, body: bytes = b"", kind: str = "text/plain", **headers: str) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            for name, value in headers.items():
+                self.send_header(name.replace("_", "-"), value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def do_GET(self) -> None:
+            path = self.path.partition("?")[0]
+            index.requests[path] += 1
+            index.authorizations.append((path, self.headers.get("Authorization")))
+            if index.failures.get(path):
+                status, headers = index.failures[path].pop(0)
+                self.answer(status, b"not now", **headers)
+                return
+            if index.credentials is not None:
+                wanted = "Basic " + base64.b64encode(index.credentials.encode()).decode()
+                if self.headers.get("Authorization") != wanted:
+                    self.answer(401, b"who are you?", WWW_Authenticate='Basic realm="index"')
+                    return
+            parts = path.strip("/").split("/")
+            if parts[0] == "simple" and len(parts) == 2 and parts[1] in index.files:
+                self.page(parts[1])
+            elif parts[0] == "files" and len(parts) == 3 and parts[2] in index.files.get(parts[1], {}):
+                self.file(parts[2], index.files[parts[1]][parts[2]])
+            else:
+                self.answer(404)
+
+        def file(self, name: str, content: bytes) -> None:
+            if name not in index.truncated:
+                self.answer(200, content, "application/octet-stream")
+                return
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content[: index.truncated.pop(name)])
+            self.close_connection = True
+
+        def page(self, project: str) -> None:
+            prefix = index.file_host or "../.."
+            files = {n: hashlib.sha256(c).hexdigest() for n, c in index.files[project].items()}
+            if index.style == "json":
+                listed = [
+                    {
+                        "filename": n,
+                        "url": f"{prefix}/files/{project}/{n}",
+                        "hashes": {"sha256": d} if index.list_digests else {},
+                    }
+                    for n, d in files.items()
+                ]
+                body = json.dumps({"meta": {"api-version": "1.1"}, "name": project, "files": listed})
+                self.answer(200, body.encode(), "application/vnd.pypi.simple.v1+json")
+            elif index.style == "html":
+                links = ""
+                for n, d in files.items():
+                    fragment = f"#sha256={d}" if index.list_digests else ""
+                    links += f'<a href="{prefix}/files/{project}/{n}{fragment}">{n}</a>'
+                self.answer(200, f"<!DOCTYPE html><html><body>{links}</body></html>".encode(), "text/html")
+            else:
+                self.answer(200, b"%PDF-1.7", index.style)
+
+    return Handler
+
+
+@contextmanager
+def serve(index: Index):
+    """Serve an index on a free local port; its address is ``index.url``."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(index))
+    server.daemon_threads = True
+    index.url = f"http://127.0.0.1:{server.server_port}/simple"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield index
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(5)
