@@ -1,0 +1,156 @@
+"""Command templates of the user's, and the surroundings in which their programs run on the host.
+
+A template is split once like a shell would, its placeholders are filled word by word, and no shell runs it.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from string import Formatter
+from typing import TYPE_CHECKING
+
+from .errors import InfraError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+#: Passed through always: where programs, the home folder, language, proxies and certificates are.
+ORDINARY = (
+    *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ"),
+    *("VIRTUAL_ENV", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
+    *("GIT_SSL_CAINFO", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
+    *("http_proxy", "https_proxy", "all_proxy", "no_proxy"),
+)
+#: Placeholders that a program's own name may hold: the folder of the invocation, and our interpreter.
+_OWN = ("cwd", "python")
+
+
+@dataclass(frozen=True)
+class Template:
+    """A command line as its user wrote it, and its words, of which the first is the program's path."""
+
+    text: str
+    words: tuple[str, ...]
+    cwd: Path
+
+    def uses(self, name: str) -> bool:
+        """Whether a placeholder occurs."""
+        return any(name == found for word in self.words for _, found, _, _ in Formatter().parse(word))
+
+    def fill(self, values: Mapping[str, str]) -> list[str]:
+        """Return the command; a value is never split, expanded or looked at for placeholders itself."""
+        known = {**values, "cwd": str(self.cwd), "python": sys.executable}
+        return [_fill(word, known) for word in self.words]
+
+
+def template(text: str, known: Sequence[str], *, what: str, cwd: Path) -> Template:
+    """Read a command template and look its program up, so that a misspelt one is found before any work.
+
+    Args:
+        text: the command line; ``{{`` and ``}}`` stand for braces themselves.
+        known: placeholders that it may hold, beside ``{cwd}`` and ``{python}``.
+        what: the option, for messages.
+        cwd: the folder that a relative path of the program is relative to.
+
+    Raises:
+        UsageError: quotes or braces that do not match, an unknown placeholder, no program, or one that is
+            neither in PATH nor beside our interpreter.
+    """
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise UsageError(f"{what}: {error} in {text!r}. Quote it as for a POSIX shell.") from None
+    if not words or not words[0]:
+        raise UsageError(f"{what}: there is no program in {text!r}. Write cmd:PROGRAM ARGUMENTS.")
+    for index, word in enumerate(words):
+        _check(word, (*known, *_OWN) if index else _OWN, what)
+    program = _find(words[0], what, cwd)
+    return Template(text, (program.replace("{", "{{").replace("}", "}}"), *words[1:]), cwd)
+
+
+def environment(names: Sequence[str], temporary: Path) -> dict[str, str]:
+    """Return a program's whole environment: `ORDINARY`, the variables ``names``, a private TMPDIR.
+
+    The folder of our own interpreter comes last in PATH: tools installed beside the plugin are found.
+    """
+    kept = {name: os.environ[name] for name in (*ORDINARY, *names) if name in os.environ}
+    return {**kept, "PATH": search_path(), "TMPDIR": str(temporary)}
+
+
+def search_path() -> str:
+    """Return PATH with the folder of our own interpreter at its end."""
+    beside = str(Path(sys.executable).parent)
+    parts = [part for part in os.environ.get("PATH", os.defpath).split(os.pathsep) if part]
+    return os.pathsep.join([*parts, *([] if beside in parts else [beside])])
+
+
+@contextmanager
+def private_folder() -> Iterator[Path]:
+    """Give a new folder (with ``tmp`` in it) whose name means nothing; remove it with all that is left there.
+
+    Raises:
+        InfraError: if it cannot be made.
+    """
+    try:
+        folder = Path(tempfile.mkdtemp()).resolve()
+        (folder / "tmp").mkdir()
+    except OSError as error:
+        raise InfraError(
+            f"cannot make a folder in {tempfile.gettempdir()}: {error.strerror}. Free some space, or set "
+            "TMPDIR to a folder that has some.",
+            reason="disk",
+        ) from error
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, onerror=_unlock)
+
+
+def _check(word: str, known: Sequence[str], what: str) -> None:
+    hint = "write {{ and }} for braces themselves"
+    try:
+        found = [(name, spec, conversion) for _, name, spec, conversion in Formatter().parse(word)]
+    except ValueError as error:
+        raise UsageError(f"{what}: {error} in {word!r}; {hint}.") from None
+    for name, spec, conversion in found:
+        if name is not None and (name not in known or spec or conversion):
+            raise UsageError(
+                f"{what}: there is no placeholder {{{name}}} in {word!r}. Known are "
+                f"{', '.join('{' + k + '}' for k in known)}; {hint}."
+            )
+
+
+def _find(word: str, what: str, cwd: Path) -> str:
+    name = _fill(word, {"cwd": str(cwd), "python": sys.executable})
+    place = str(cwd / name) if "/" in name else name
+    found = shutil.which(place, path=search_path())
+    if found is None:
+        where = f"at {place}" if "/" in place else "in PATH and beside the interpreter that runs pytest"
+        raise UsageError(
+            f"{what}: there is no program {name!r} (looked {where}). Install it, or give its path; {{cwd}} "
+            "stands for the folder that pytest is started in."
+        )
+    return str(Path(cwd, found))
+
+
+def _fill(word: str, values: Mapping[str, str]) -> str:
+    return "".join(
+        literal + ("" if name is None else values[name]) for literal, name, _, _ in Formatter().parse(word)
+    )
+
+
+def _unlock(function: Callable[..., object], path: str, _error: object) -> None:
+    """Remove what a program made read-only; what belongs to another user stays, outside of any result."""
+    with suppress(OSError):
+        Path(path).parent.chmod(0o700)
+        if not Path(path).is_symlink():
+            Path(path).chmod(0o700)
+        function(path)
