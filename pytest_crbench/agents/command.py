@@ -8,17 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import shlex
-import shutil
-import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core import processes
-from ..core.errors import AgentError, UsageError
+from ..core import commands, processes
+from ..core.errors import AgentError
 from ..core.model import Revision
 from ..core.store import write_atomic
 from ..core.text import clean, decode, printable
@@ -32,49 +27,18 @@ if TYPE_CHECKING:
     from .protocol import AgentTask
 
 PLACEHOLDERS = ("workspace", "review", "review_md", "diff", "prompt")
-_PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
-#: What a program needs to find itself at home; everything else is passed through only by name.
-_BASIC = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM")
-_CREDENTIAL = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH", re.IGNORECASE)
+_OPTION = "--crbench-agent=cmd:"
 _OUTPUT_LIMIT = 8 * 1024**2
 
 
-@dataclass(frozen=True)
-class Template:
-    """A command line with placeholders, split as a shell would, run without one."""
+def command_agent(text: str, *, cwd: Path, timeout: float, environment: Sequence[str] = ()) -> CommandAgent:
+    """Make the agent of a command template; a relative path of its program is relative to ``cwd``.
 
-    text: str
-    words: tuple[str, ...]
-
-    @classmethod
-    def parse(cls, text: str) -> Template:
-        """Read a template; its program is looked up now, so that a misspelt one is found before any work.
-
-        Raises:
-            UsageError: an unclosed quote, no program, a program that is not there, an unknown placeholder.
-        """
-        option = f"--crbench-agent=cmd:{printable(text, 120)}"
-        try:
-            words = shlex.split(text)
-        except ValueError as error:
-            raise UsageError(f"{option}: {error}; quote it as for a shell") from None
-        if not words:
-            raise UsageError(f"{option}: no program is named after cmd:")
-        for name in _PLACEHOLDER.findall(text):
-            if name not in PLACEHOLDERS:
-                known = " ".join(f"{{{p}}}" for p in PLACEHOLDERS)
-                raise UsageError(f"{option}: unknown placeholder {{{name}}}; there are {known}")
-        program = shutil.which(words[0])
-        if program is None:
-            raise UsageError(f"{option}: there is no program {words[0]!r} on the PATH")
-        return cls(text, (str(Path(program).absolute()), *words[1:]))
-
-    def fill(self, values: Mapping[str, str]) -> list[str]:
-        """Return the words with each placeholder replaced; a value is never split or expanded."""
-        return [
-            self.words[0],
-            *(_PLACEHOLDER.sub(lambda match: values[match[1]], word) for word in self.words[1:]),
-        ]
+    Raises:
+        UsageError: for a bad template, or a program that there is not.
+    """
+    template = commands.template(text, PLACEHOLDERS, what=_OPTION, cwd=cwd)
+    return CommandAgent(template, timeout=timeout, environment=environment)
 
 
 class CommandAgent:
@@ -83,7 +47,9 @@ class CommandAgent:
     shareable = False
     runs_on_clean_review = False
 
-    def __init__(self, template: Template, *, timeout: float, environment: Sequence[str] = ()) -> None:
+    def __init__(
+        self, template: commands.Template, *, timeout: float, environment: Sequence[str] = ()
+    ) -> None:
         self.template = template
         self.timeout = timeout
         self.environment = tuple(environment)
@@ -91,7 +57,8 @@ class CommandAgent:
         self.fingerprint: Mapping[str, Any] = {
             "name": self.name,
             "version": 1,
-            "template": template.text,
+            # A key in the command line itself is no business of the results.
+            "template": scrub(template.text, self._secrets()),
             "timeout": timeout,
             "environment": sorted(self.environment),
             "prompts": prompt.digest(),
@@ -106,8 +73,7 @@ class CommandAgent:
             InfraError: if the disk fails.
         """
         began = time.monotonic()
-        with tempfile.TemporaryDirectory(prefix="w-") as folder:
-            place = Path(folder)
+        with commands.private_folder() as place:
             checkout = place / "repository"
             task.checkout(checkout)
             values = {"workspace": str(checkout), **_inputs(task, place / "input")}
@@ -116,8 +82,8 @@ class CommandAgent:
         return Revision(patch, self.name, stop_reason, (), time.monotonic() - began)
 
     def _run(self, task: AgentTask, argv: Sequence[str], checkout: Path, place: Path) -> str:
-        variables = self._variables(place)
-        task.log(f"agent: {printable(shlex.join(argv), 200)}")
+        variables = commands.environment(self.environment, place / "tmp")
+        task.log(f"agent: {printable(scrub(self.template.text, self._secrets()), 200)}")
         try:
             done = processes.run(
                 argv, cwd=checkout, env=variables, timeout=self.timeout, output_limit=_OUTPUT_LIMIT
@@ -126,7 +92,7 @@ class CommandAgent:
             raise AgentError(
                 f"cannot start {argv[0]}: {error.strerror}; check --crbench-agent", reason="crashed"
             ) from error
-        secrets = [value for name, value in variables.items() if _CREDENTIAL.search(name)]
+        secrets = self._secrets()
         for stream, output in (("stdout", done.stdout), ("stderr", done.stderr)):
             write_atomic(task.directory / f"agent.{stream}.txt", scrub(output, secrets))
         if done.timed_out:
@@ -141,15 +107,9 @@ class CommandAgent:
             )
         return "finished"
 
-    def _variables(self, place: Path) -> dict[str, str]:
-        names = (*_BASIC, *self.environment)
-        temporary = place / "tmp"
-        temporary.mkdir()
-        return {
-            "PATH": os.defpath,
-            **{name: os.environ[name] for name in names if name in os.environ},
-            "TMPDIR": str(temporary),
-        }
+    def _secrets(self) -> list[str]:
+        """What no kept file may hold: the values of the variables that are passed through by name."""
+        return [os.environ[name] for name in self.environment if name in os.environ]
 
 
 def native(comments: Sequence[ReviewComment]) -> dict[str, Any]:

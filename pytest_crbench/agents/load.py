@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import UsageError
@@ -11,7 +12,6 @@ from ..core.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from ..llm.client import Model
     from ..llm.usage import Price
@@ -43,8 +43,10 @@ class AgentOptions:
         output_limit: characters of a command's output that the model is shown.
         patience: seconds that one model call may lose to a failing endpoint.
         cache: the cache folder, for completions shared between runs; None turns sharing off.
-        ledger, total_tokens, total_cost: the file of the run's budget, and its totals for all workers.
+        ledger, total_tokens, total_cost: the file of the run's budget, and its totals for all workers, which
+            hold only where there is a file.
         environment: names of the variables that a `cmd:` agent is given.
+        cwd: the folder of the invocation, for relative paths of a `cmd:` agent (default: the current one).
     """
 
     timeout: float = 600.0
@@ -66,6 +68,7 @@ class AgentOptions:
     total_tokens: int | None = None
     total_cost: float | None = None
     environment: tuple[str, ...] = ()
+    cwd: Path | None = None
 
 
 def load(spec: str, options: AgentOptions, environ: Mapping[str, str] | None = None) -> Agent:
@@ -95,10 +98,14 @@ def load(spec: str, options: AgentOptions, environ: Mapping[str, str] | None = N
 
         return NoAgent()
     if spec.startswith("cmd:"):
-        from .command import CommandAgent, Template
+        from .command import command_agent
 
-        template = Template.parse(spec.removeprefix("cmd:"))
-        return CommandAgent(template, timeout=options.timeout, environment=options.environment)
+        return command_agent(
+            spec.removeprefix("cmd:"),
+            cwd=options.cwd or Path.cwd(),
+            timeout=options.timeout,
+            environment=options.environment,
+        )
     raise UsageError(f"--crbench-agent={printable(spec, 80)}: no such agent; choose one of {_AGENTS}")
 
 
@@ -107,8 +114,6 @@ def _check(options: AgentOptions) -> None:
         value = getattr(options, name)
         if value is not None and not value > 0:
             raise UsageError(f"the coding agent's {name} is {value}; it must be more than 0")
-    if options.ledger is None and (options.total_tokens is not None or options.total_cost is not None):
-        raise UsageError("a total for the run (tokens or cost) needs a ledger file in the run directory")
 
 
 def _price(options: AgentOptions) -> Price | None:

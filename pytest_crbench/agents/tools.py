@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from ..core.model import File
 from ..core.text import clean, decode
 from .prompt import clip, visible
 
@@ -72,8 +73,6 @@ def run(sandbox: Sandbox, shell: str, command: str, timeout: float) -> ExecResul
     data = command.encode()
     if len(data) <= _ARGUMENT_LIMIT:
         return sandbox.exec([shell, "-c", command], timeout=timeout)
-    from ..sandbox.protocol import File
-
     sandbox.put([File("command.sh", data)], sandbox.scratch)
     return sandbox.exec([shell, f"{sandbox.scratch}/command.sh"], timeout=timeout)
 

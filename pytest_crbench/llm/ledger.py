@@ -40,11 +40,11 @@ class Ledger:
             return
         spent = self.spent()
         if self.total_tokens is not None and spent.tokens >= self.total_tokens:
-            raise _exceeded(f"{spent.tokens} tokens", "--crbench-total-tokens", self.total_tokens)
+            raise _exceeded(f"{spent.tokens} tokens", "--crbench-max-total-tokens", self.total_tokens)
         if self.total_cost is not None and self.price is not None:
             cost = self.price.cost(spent)
             if cost >= self.total_cost:
-                raise _exceeded(f"{cost:.4f} of cost", "--crbench-total-cost", self.total_cost)
+                raise _exceeded(f"{cost:.4f} of cost", "--crbench-max-total-cost", self.total_cost)
 
     def add(self, usage: Usage) -> None:
         """Add the usage of one call.
