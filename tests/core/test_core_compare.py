@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from score_builders import results, run, verdict
 
@@ -101,6 +101,7 @@ def test_facets_are_compared_too() -> None:
     assert groups["kind", "structural"].p == pytest.approx(0.25)
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(st.integers(0, 9), st.sampled_from("pmraitv"), st.sampled_from("pmraitv")), max_size=40

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from score_builders import results, run, verdict
 
@@ -50,6 +50,7 @@ def test_decisions(statuses: str, fail_under: list[str], outcome: str, status: i
     assert (found.outcome, found.exit_status, found.verdict) == (outcome, status, said)
 
 
+@settings(deadline=None)
 @given(st.integers(1, 400).flatmap(lambda of: st.tuples(st.integers(0, of), st.just(of))))
 def test_exact_at_the_boundary(counts: tuple[int, int]) -> None:
     """A bound that is the rate itself is met; one that is a hair above is not, whatever a float says."""

@@ -6,7 +6,7 @@ import math
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_crbench.core.intervals import (
@@ -70,6 +70,7 @@ def test_student_quantile_agrees_with_scipy() -> None:
             assert student_quantile(level, freedom) == pytest.approx(expected, rel=1e-9), (level, freedom)
 
 
+@settings(deadline=None)
 @given(clusters)
 def test_contains_the_estimate_and_is_never_degenerate(found: list[tuple[int, int]]) -> None:
     total = sum(of for _, of in found)
@@ -84,6 +85,7 @@ def test_contains_the_estimate_and_is_never_degenerate(found: list[tuple[int, in
             assert 0.0 < interval.low < estimate < interval.high < 1.0
 
 
+@settings(deadline=None)
 @given(clusters)
 def test_clustering_never_shortens(found: list[tuple[int, int]]) -> None:
     """An interval over pull requests is at least as long as one that takes all checks as independent."""
@@ -93,6 +95,7 @@ def test_clustering_never_shortens(found: list[tuple[int, int]]) -> None:
     assert interval.high - interval.low >= plain.high - plain.low - 1e-12
 
 
+@settings(deadline=None)
 @given(clusters, st.integers(2, 4))
 def test_more_pull_requests_shorten(found: list[tuple[int, int]], times: int) -> None:
     once, more = rate_interval(found), rate_interval(found * times)
@@ -101,6 +104,7 @@ def test_more_pull_requests_shorten(found: list[tuple[int, int]], times: int) ->
     assert more.high - more.low < once.high - once.low
 
 
+@settings(deadline=None)
 @given(clusters)
 def test_mirror_image(found: list[tuple[int, int]]) -> None:
     interval, mirrored = rate_interval(found), rate_interval([(of - p, of) for p, of in found])
@@ -137,6 +141,7 @@ def test_empty_clusters_do_not_count() -> None:
     assert rate_interval([(1, 2), (0, 0)]) == rate_interval([(1, 2)])
 
 
+@settings(deadline=None)
 @given(pairs)
 def test_differences_contain_the_estimate(found: list[tuple[int, int, int]]) -> None:
     total = sum(n for _, _, n in found)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from score_builders import verdict
 
@@ -65,6 +65,7 @@ def assert_plain(value: Any) -> None:
         value.encode()
 
 
+@settings(deadline=None)
 @given(verdicts(text))
 def test_round_trip(one: Verdict) -> None:
     row = to_row(one)
@@ -72,6 +73,7 @@ def test_round_trip(one: Verdict) -> None:
     assert from_row(json.loads(json.dumps(row))) == one
 
 
+@settings(deadline=None)
 @given(verdicts(wild))
 def test_lone_surrogates_and_odd_names_do_not_get_through(one: Verdict) -> None:
     """A lone surrogate in a report ends a whole xdist run (pytest-xdist#1157)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from score_builders import LETTERS, run, verdict
 
@@ -132,6 +132,7 @@ def test_no_review_known_is_no_comment_rate() -> None:
     assert totals.cost is None
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 4), st.sampled_from("pmraitv")), max_size=60))
 def test_groups_add_up(spec: list[tuple[int, int, str]]) -> None:
     verdicts = [

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_runs import broken, run_of, verdicts
 
@@ -110,6 +110,7 @@ def test_injection(attack: str) -> None:
     assert rendered_tags(page(attack)) == rendered_tags(page("harmless"))
 
 
+@settings(max_examples=30, deadline=None)
 @given(st.text(st.sampled_from("`|\\<>[]()*_#&;!@$\n\r\x00\ud800 a:/."), max_size=30))
 def test_injection_of_anything(text: str) -> None:
     assert rendered_tags(page(text or "x")) <= rendered_tags(page("harmless"))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_runs import broken, run_of, verdicts
 
@@ -108,6 +108,7 @@ def test_a_terminal_cannot_be_driven_by_what_is_printed() -> None:
     assert [line for line in lines if line.startswith("crbench: PASSED")] == lines[-1:]
 
 
+@settings(max_examples=50, deadline=None)
 @given(st.text(st.characters(exclude_categories=()), max_size=200), st.integers(40, 120))
 def test_lines_stay_short_whatever_the_reason(reason: str, width: int) -> None:
     found = verdicts()[:4]
