@@ -16,7 +16,7 @@ from ..core.errors import InfraError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from .protocol import File
+    from ..core.model import File
 
 
 #: Of every file that is put into a sandbox: fixed, and late enough for zip files (1980).
@@ -209,17 +209,15 @@ def pack_folder(folder: Path, prefix: str, owner: int, *, keep: Iterable[str] = 
     return stream.getvalue()
 
 
-def only_file(tar: tarfile.TarFile, path: str) -> bytes:
-    """Return the content of the one regular file in a tar.
+def only_file(tar: tarfile.TarFile) -> bytes | None:
+    """Return the content of the one regular file in a tar; None if its member is something else.
 
     Raises:
-        FileNotFoundError: if its member is something else.
+        InfraError: if the archive cannot be read.
     """
     try:
         member = tar.next()
         source = tar.extractfile(member) if member is not None and member.isreg() else None
-        if source is None:
-            raise FileNotFoundError(f"{path} is not a regular file")
-        return source.read()
+        return source.read() if source is not None else None
     except tarfile.TarError as error:
-        raise InfraError(f"the archive of {path} cannot be read: {error}", reason="archive") from error
+        raise InfraError(f"an archive from the sandbox cannot be read: {error}", reason="archive") from error

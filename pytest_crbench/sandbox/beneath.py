@@ -15,7 +15,7 @@ from .archive import inside
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from .protocol import File
+    from ..core.model import File
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 

@@ -30,7 +30,12 @@ class Cleaned:
 
 
 def clean(
-    settings: SandboxSettings, *, cache: bool = False, force: bool = False, timeout: float = 120.0
+    settings: SandboxSettings,
+    *,
+    images: bool = True,
+    cache: bool = False,
+    force: bool = False,
+    timeout: float = 120.0,
 ) -> Cleaned:
     """Remove our containers, our images and leftover local sandboxes; with ``cache`` the cache's content too.
 
@@ -38,10 +43,10 @@ def clean(
     with a note where that was too short. No engine is no error: there is nothing of ours then.
     """
     end = time.monotonic() + timeout
-    containers = images = used = 0
+    containers = gone = used = 0
     notes: list[str] = []
     try:
-        containers, images, used, notes = _clean_engine(settings, force, end)
+        containers, gone, used, notes = _clean_engine(settings, images, force, end)
     except InfraError as error:
         notes.append(str(error))
     sandboxes, busy = _clean_folders(settings, force)
@@ -50,16 +55,18 @@ def clean(
         entries = sum(1 for entry in _entries(settings) if beneath.remove_any(entry))
     elif cache:
         notes.append(f"{settings.cache} stays: a sandbox in it is in use")
-    return Cleaned(containers, images, sandboxes, entries, used + busy, tuple(notes))
+    return Cleaned(containers, gone, sandboxes, entries, used + busy, tuple(notes))
 
 
-def _clean_engine(settings: SandboxSettings, force: bool, end: float) -> tuple[int, int, int, list[str]]:
+def _clean_engine(
+    settings: SandboxSettings, images: bool, force: bool, end: float
+) -> tuple[int, int, int, list[str]]:
     from docker.errors import APIError, ImageNotFound
 
     from .engine import connect, engine_errors
 
     client = connect()
-    containers = images = used = 0
+    containers = gone = used = 0
     notes: list[str] = []
     with engine_errors("cleaning up"):
         for container in client.containers(all=True, filters={"label": f"{LABEL}=1"}):
@@ -70,7 +77,7 @@ def _clean_engine(settings: SandboxSettings, force: bool, end: float) -> tuple[i
             else:
                 used += 1
         # Newest first: an image goes before the one that it was made from.
-        found = client.images(filters={"label": f"{LABEL}=1"})
+        found = client.images(filters={"label": f"{LABEL}=1"}) if images else []
         for image in sorted(found, key=lambda one: -int(one["Created"])):
             if time.monotonic() > end:
                 notes.append("time is up, images are left; run it again")
@@ -78,14 +85,14 @@ def _clean_engine(settings: SandboxSettings, force: bool, end: float) -> tuple[i
             try:
                 for name in image.get("RepoTags") or [image["Id"]]:
                     client.remove_image(name, force=force)
-                images += 1
+                gone += 1
             except ImageNotFound:
-                images += 1
+                gone += 1
             except APIError as error:
                 if error.status_code != 409:
                     raise
                 used += 1
-    return containers, images, used, notes
+    return containers, gone, used, notes
 
 
 def _clean_folders(settings: SandboxSettings, force: bool) -> tuple[int, int]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InfraError
 from . import archive, image
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
 
     from docker import APIClient
 
+    from ..core.model import File
     from .engine import Ran
-    from .protocol import File, Limits
+    from .protocol import Limits
     from .settings import SandboxSettings
 
 #: Bits of Go's file mode that the engine reports: folder, link, device, pipe, socket, irregular.
@@ -115,34 +117,28 @@ class DockerSandbox:
             self._client.put_archive(self._container, "/", data)
 
     def get(self, path: str, limit: int = 16 * 1024**2) -> bytes:
-        """Read one regular file.
+        """Read one regular file (the engine finds it only if its name is UTF-8; `export` copies any).
 
         Raises:
             FileNotFoundError: if there is none; a link, folder or special file does not count.
             InfraError: if it is longer than ``limit`` bytes, or the sandbox is gone.
         """
-        from docker.errors import APIError
-
         self._must_be_open()
-        with engine_errors(f"reading {path}"):
-            try:
-                chunks, said = self._client.get_archive(self._container, path)
-            except APIError as error:
-                # The engine says 404 for a missing file and for a missing container alike.
-                if error.status_code == 404 and "no such container" not in str(error.explanation).lower():
-                    raise FileNotFoundError(path) from None
-                raise
-            try:
-                if said["mode"] & _GO_SPECIAL:
-                    raise FileNotFoundError(f"{path} is not a regular file")
-                if said["size"] > limit:
-                    raise InfraError(
-                        f"{path} in the sandbox has {said['size']} bytes, more than {limit}",
-                        reason="too-large",
-                    )
-                return archive.only_file(archive.read_stream(iter(chunks), limit + 1024**2), path)
-            finally:
-                chunks.close()
+        chunks, said = self._stream(path)
+        try:
+            if said["mode"] & _GO_SPECIAL:
+                raise FileNotFoundError(f"{path} is not a regular file")
+            if said["size"] > limit:
+                raise InfraError(
+                    f"{path} in the sandbox has {said['size']} bytes, more than {limit}", reason="too-large"
+                )
+            with engine_errors(f"reading {path}"):
+                data = archive.only_file(archive.read_stream(iter(chunks), limit + 1024**2))
+        finally:
+            chunks.close()
+        if data is None:
+            raise FileNotFoundError(f"{path} is not a regular file")
+        return data
 
     def export(self, destination: Path, limit: int = 1024**3) -> None:
         """Stop everything that runs, then copy the tree to the host.
@@ -155,18 +151,46 @@ class DockerSandbox:
         self._restart()
         # Not part of the result; what cannot be removed is skipped while unpacking.
         self._run(["rm", "-rf", f"{self.workdir}/.git"], _OUTER * 6, "/")
-        with engine_errors("copying the tree out of the sandbox"):
-            chunks, _said = self._client.get_archive(self._container, self.workdir)
-            try:
+        try:
+            chunks, _said = self._stream(self.workdir)
+        except FileNotFoundError as error:
+            raise InfraError(f"the sandbox has no {self.workdir} any more", reason="sandbox-gone") from error
+        try:
+            with engine_errors("copying the tree out of the sandbox"):
                 archive.unpack(archive.read_stream(iter(chunks), 4 * limit + 1024**2), destination, limit)
-            finally:
-                chunks.close()
+        finally:
+            chunks.close()
 
     def close(self) -> None:
         """Remove the container; may be called twice."""
         if not self._closed:
             self._closed = True
             remove(self._client, self._container, self._settings.log)
+
+    def _stream(self, path: str) -> tuple[Any, dict[str, Any]]:
+        """Ask for a file or folder as a tar that arrives in chunks, and what the engine says of it.
+
+        Raises:
+            FileNotFoundError: if there is none.
+            InfraError: if the sandbox is gone.
+        """
+        from docker.errors import NotFound
+
+        missing = False
+        with engine_errors(f"reading {path}"):
+            try:
+                # As bytes: the name need not be UTF-8.
+                answer: tuple[Any, dict[str, Any]] = self._client.get_archive(
+                    self._container, os.fsencode(path)
+                )
+            except NotFound as error:
+                # The engine says 404 for a missing file and for a missing container alike.
+                if str(error.explanation).lower().startswith("no such container: "):
+                    raise
+                missing = True
+        if missing:
+            raise FileNotFoundError(path)
+        return answer
 
     def _bounded(self, timeout: float) -> list[str]:
         if self._built.has_timeout:

@@ -22,6 +22,14 @@ _PING_TIMEOUT = 2
 #: Seconds between looks at a command whose output stream stays open: a child in the background may hold it.
 _LOOK = 3.0
 _DRAIN = 5.0
+#: How engines say that a container has ended; the status is 404, 409 or 500, depending on the moment.
+_GONE = (
+    "no such container",
+    "is not running",
+    "removal in progress",
+    "marked for removal",
+    "container is stopped",
+)
 
 
 @dataclass(frozen=True)
@@ -75,7 +83,7 @@ def engine_errors(doing: str) -> Iterator[None]:
         yield
     except APIError as error:
         said = str(error.explanation or error)
-        if error.status_code in (404, 409) and "container" in said.lower():
+        if any(phrase in said.lower() for phrase in _GONE):
             raise InfraError(
                 f"{doing}: the container is gone ({said}); it was ended from outside. Run it again",
                 reason="sandbox-gone",

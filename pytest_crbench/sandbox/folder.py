@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from .protocol import File, Limits
+    from ..core.model import File
+    from .protocol import Limits
 
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #: Stands in for prlimit: argv[1] is bytes of address space, argv[2] processes (0: no limit).

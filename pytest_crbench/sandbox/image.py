@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import digest
 from ..core.errors import InfraError
+from ..core.model import File
 from ..core.store import locked, write_json
 from ..core.text import decode
 from . import archive
@@ -21,7 +22,6 @@ from .build import build_container, build_image, template
 from .engine import connect, engine_errors
 from .indexes import pip_environment, redact
 from .interpreters import PROBE, Interpreter, minor_for, parse_probe, satisfies
-from .protocol import File
 
 if TYPE_CHECKING:
     from docker import APIClient

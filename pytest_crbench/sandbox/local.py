@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core import digest
 from ..core.errors import InfraError, InvalidInstanceError
+from ..core.model import File
 from ..core.processes import SESSION_VARIABLE, kill_marked
 from ..core.store import write_json
 from . import beneath, bubblewrap, leftovers, venv
@@ -19,12 +20,13 @@ from .folder import FolderSandbox, Place
 from .interpreters import Interpreter, find_local
 from .owner import is_gone, own_token
 from .pins import find_uv, resolve
-from .protocol import EnvironmentRef, File, Limits
+from .protocol import EnvironmentRef
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..core.model import Environment, Tree
+    from .protocol import Limits
     from .settings import SandboxSettings
 
 #: Raise when the way an environment is built changes what it holds.

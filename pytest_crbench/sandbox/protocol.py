@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..core.model import File as File
+from ..core.model import File as File  # noqa: TC001  (offered here at run time too)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
