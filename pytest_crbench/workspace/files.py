@@ -10,6 +10,8 @@ from pathlib import Path
 #: What test runs, type checkers and linters leave behind: never part of a revision.
 _NOISE_FOLDERS = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
 
+_NAME_MAX = 255
+
 #: Patterns of `is_generated` for ``.git/info/exclude``.
 GENERATED_PATTERNS = b"/PKG-INFO\n*.egg-info\n"
 
@@ -79,12 +81,14 @@ def look(root: Path, path: str) -> Entry | None:
 
 def is_generated(path: str) -> bool:
     """Whether packaging wrote it: top-level PKG-INFO, anything in or named ``*.egg-info``."""
-    return path == "PKG-INFO" or any(part.endswith(".egg-info") for part in path.split("/"))
+    parts = path.split("/")
+    return parts[0] == "PKG-INFO" or any(part.endswith(".egg-info") for part in parts)
 
 
 def is_noise(path: str) -> bool:
     """Whether running things wrote it: byte code and the caches of pytest, mypy and ruff."""
-    return path.endswith(".pyc") or not _NOISE_FOLDERS.isdisjoint(path.split("/")[:-1])
+    parts = path.split("/")
+    return any(part.endswith(".pyc") for part in parts) or not _NOISE_FOLDERS.isdisjoint(parts[:-1])
 
 
 def is_gits(path: str, mode: str = "100644") -> bool:
@@ -94,9 +98,13 @@ def is_gits(path: str, mode: str = "100644") -> bool:
 
 
 def is_unsafe(path: str) -> bool:
-    """Whether a path may not be written below a tree: absolute, with ``.`` or ``..``, or git's own."""
+    """Whether a path may not be written below a tree.
+
+    So it is if it is absolute, holds ``.`` or ``..``, is git's own, or has a name too long for a file system.
+    """
     parts = path.split("/")
-    return any(part in ("", ".", "..") for part in parts) or "\0" in path or is_gits(path)
+    odd = any(part in ("", ".", "..") or len(os.fsencode(part)) > _NAME_MAX for part in parts)
+    return odd or "\0" in path or is_gits(path)
 
 
 def write(root: Path, path: str, content: bytes, mode: str) -> None:

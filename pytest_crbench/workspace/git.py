@@ -68,6 +68,9 @@ def environment() -> dict[str, str]:
         "GIT_COMMITTER_NAME": name,
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_CONFIG_NOSYSTEM": "1",
+        # Later gits may choose others: ids would differ, and older gits could not read the repository.
+        "GIT_DEFAULT_HASH": "sha1",
+        "GIT_DEFAULT_REF_FORMAT": "files",
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_TERMINAL_PROMPT": "0",
         "HOME": "/nonexistent",

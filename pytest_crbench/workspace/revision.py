@@ -6,6 +6,7 @@ what git itself refuses (``.git`` anywhere). All else counts, untracked and igno
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from contextlib import contextmanager
@@ -31,6 +32,7 @@ _CONTENT_FACTOR = 8
 _DIFF = ("diff", "--binary", "--full-index", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv")
 _DIFF_NAMES = ("--src-prefix=a/", "--dst-prefix=b/")
 _ABSENT = "0" * 40
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
 
 
 @dataclass(frozen=True)
@@ -172,10 +174,19 @@ def _diff(before: Mapping[str, Entry], after: Mapping[str, Entry]) -> bytes:
 
 @contextmanager
 def _repository() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="crbench-") as folder:
-        git_dir = Path(folder) / "git"
-        git.init(git_dir)
-        yield git_dir
+    try:
+        folder = tempfile.TemporaryDirectory(prefix="crbench-")
+    except OSError as error:
+        raise _no_room(error) from error
+    with folder as name:
+        git_dir = Path(name) / "git"
+        try:
+            git.init(git_dir)
+            yield git_dir
+        except OSError as error:
+            if error.errno in _FULL:
+                raise _no_room(error) from error
+            raise  # something in the tree could not be read
 
 
 def _touched(git_dir: Path, patch: bytes) -> list[str]:
@@ -185,8 +196,8 @@ def _touched(git_dir: Path, patch: bytes) -> list[str]:
     for path in paths:
         if files.is_unsafe(path):
             raise AgentError(
-                f"the revision touches {printable(ascii(path))}, which is outside the tree or git's own. "
-                "Nothing of it was applied.",
+                f"the revision touches {printable(ascii(path))}, which is outside the tree, git's own, or "
+                "no name that a disk can hold. Nothing of it was applied.",
                 reason="unsafe-path",
             )
     return paths
@@ -247,6 +258,13 @@ def _too_large(what: str, limit: int) -> AgentError:
         f"the revision is too large: {what}; at most {limit} bytes of patch are taken. "
         "Did the agent leave build output or data in the tree?",
         reason="too-large",
+    )
+
+
+def _no_room(error: OSError) -> InfraError:
+    return InfraError(
+        f"cannot work in the temporary folder: {error}. Free some space or set TMPDIR, then run again.",
+        reason="disk",
     )
 
 

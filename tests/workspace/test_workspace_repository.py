@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import multiprocessing
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from pytest_crbench.core import digest
+from pytest_crbench.core.errors import InfraError
 from pytest_crbench.core.model import Tree, Trees
 from pytest_crbench.workspace import git
 from pytest_crbench.workspace.repository import Workspace, build
@@ -268,3 +270,36 @@ def test_a_half_deleted_cache_entry_is_built_again(tmp_path: Path, hostile: Tree
     assert (again.head, again.diff) == (first.head, first.diff)
     again.copy_to(tmp_path / "copy")
     assert digest.of_tree(tmp_path / "copy") == hostile.head.digest
+
+
+def test_a_gitmodules_file_that_git_cannot_read_does_not_stop_the_build(tmp_path: Path) -> None:
+    trees = pair(tmp_path / "trees", {"a": b"1\n"}, {"a": b"2\n", ".gitmodules": b"[not a section\n"})
+    made = build_in(tmp_path / "cache", trees)
+    made.copy_to(tmp_path / "copy")
+    assert digest.of_tree(tmp_path / "copy") == trees.head.digest
+
+
+def test_without_git_the_error_says_what_to_install(
+    tmp_path: Path, hostile: Trees, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only = tmp_path / "bin"
+    only.mkdir()
+    env = shutil.which("env")
+    assert env is not None
+    (only / "env").symlink_to(env)
+    build_in(tmp_path / "cache", hostile)  # GitPython is imported while git is there
+    monkeypatch.setenv("PATH", str(only))
+    with pytest.raises(InfraError, match="Install git") as caught:
+        build_in(tmp_path / "other", hostile)
+    assert caught.value.reason == "git"
+
+
+def test_a_cache_that_cannot_be_written_is_infrastructure(tmp_path: Path, hostile: Trees) -> None:
+    (tmp_path / "cache").write_bytes(b"a file, not a folder")
+    with pytest.raises(InfraError) as caught:
+        build_in(tmp_path / "cache", hostile)
+    assert caught.value.reason == "disk"
+    made = build_in(tmp_path / "good", hostile)
+    (tmp_path / "copy").write_bytes(b"in the way")
+    with pytest.raises(InfraError, match="cannot copy the workspace"):
+        made.copy_to(tmp_path / "copy")

@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pytest_crbench.core import digest
-from pytest_crbench.core.errors import AgentError
+from pytest_crbench.core.errors import AgentError, InfraError
 from pytest_crbench.core.model import Tree
 from pytest_crbench.workspace.revision import ChangedFile, Changes, capture, changes, materialise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Content = tuple[str, bytes]  # mode, content
 
@@ -193,22 +196,54 @@ def test_too_large_is_said_before_and_after_git_sees_it(head: Tree, edited: Path
     assert caught.value.reason == "too-large"
     with (edited / "sparse").open("wb") as stream:
         stream.truncate(1 << 40)
-    began = time.monotonic()
     with pytest.raises(AgentError, match=r"\d changed files of") as caught:
         capture(head, edited)
     assert caught.value.reason == "too-large"
-    assert time.monotonic() - began < 5
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-def test_an_unreadable_folder_is_not_an_empty_one(head: Tree, edited: Path) -> None:
-    (edited / "pkg").chmod(0)
-    try:
-        with pytest.raises(AgentError) as caught:
-            capture(head, edited)
-    finally:
-        (edited / "pkg").chmod(0o755)
-    assert caught.value.reason == "unreadable"
+@pytest.fixture
+def ordinary_user() -> Iterator[None]:
+    """Be somebody whom permissions stop, even where the tests run as root."""
+    before = os.geteuid()
+    if before == 0:
+        os.seteuid(65534)
+    yield
+    os.seteuid(before)
+
+
+def test_an_unreadable_folder_is_not_an_empty_one(ordinary_user: None) -> None:
+    """A folder that the agent made unreadable would else look as if all its files were deleted."""
+    with tempfile.TemporaryDirectory() as name:
+        files = {"a.py": plain(b"1\n"), "pkg/b.py": plain(b"2\n")}
+        head = tree(write(Path(name) / "head", files))
+        edited = write(Path(name) / "edited", files)
+        for place, mode in ((edited / "pkg", 0o755), (edited / "a.py", 0o644)):
+            place.chmod(0)
+            try:
+                with pytest.raises(AgentError) as caught:
+                    capture(head, edited)
+            finally:
+                place.chmod(mode)
+            assert caught.value.reason == "unreadable"
+
+
+def test_a_full_disk_is_nobodys_score(head: Tree, edited: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """/dev/full stands for a disk without room: every write to it fails as one to a full disk does."""
+    (edited / "a.py").write_bytes(b"changed\n")
+    patch = capture(head, edited)
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda: open("/dev/full", "wb", buffering=0))  # noqa: PTH123, SIM115
+    for work in (lambda: capture(head, edited), lambda: changes(head, patch)):
+        with pytest.raises(InfraError) as caught:
+            work()
+        assert caught.value.reason == "disk"
+
+
+@pytest.mark.parametrize("name", ["PKG-INFO", "a.pyc", "p.egg-info"])
+def test_a_left_out_file_that_became_a_folder_stays_as_it_was(tmp_path: Path, name: str) -> None:
+    one = tree(write(tmp_path / "one", {name: plain(b"x"), "a.py": plain(b"1\n")}))
+    two = write(tmp_path / "two", {f"{name}/inside": plain(b"y"), "a.py": plain(b"2\n")})
+    materialise(one, capture(one, two), tmp_path / "out")
+    assert read(tmp_path / "out") == {name: plain(b"x"), "a.py": plain(b"2\n")}
 
 
 def _adds(path: str, mode: str = "100644") -> bytes:
@@ -268,13 +303,6 @@ def test_a_small_patch_on_a_big_tree_reads_only_what_it_touches(tmp_path: Path) 
     shutil.copytree(big, tmp_path / "edited")
     (tmp_path / "edited" / "d1" / "f1.py").write_bytes(b"x = 0\n")
     patch = capture(head, tmp_path / "edited")
-    changes(head, patch)  # GitPython is imported
-    times = []
-    for _ in range(5):
-        began = time.monotonic()
-        changes(head, patch)
-        times.append(time.monotonic() - began)
-    assert min(times) < 0.1
     for n in range(2, 3000):  # nothing but the touched file is needed
         (big / f"d{n % 50}" / f"f{n}.py").unlink()
     assert changes(head, patch).files == (ChangedFile("d1/f1.py", b"x = 0\n", "100644"),)
@@ -319,7 +347,7 @@ def trees(draw: st.DrawFn) -> dict[str, Content]:
     return found
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(before=trees(), after=trees(), shared=trees())
 def test_any_tree_becomes_any_other_through_its_patch(
     before: dict[str, Content], after: dict[str, Content], shared: dict[str, Content]
