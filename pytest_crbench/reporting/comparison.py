@@ -30,17 +30,17 @@ def comparison_text(found: Comparison, *, listed: int = 20) -> list[str]:
     groups = [("overall", "", overall), *_worth_showing(found)]
     width = max([18, *(len(printable(value, 32)) for _, value, _ in groups)])
     lines.append(
-        f"{'':<{10 + width}}  {'checks':>6}  {'both':>4}  {'only A':>6}  {'only B':>6}  {'neither':>7}"
-        f"  {'A':>5}  {'B':>5}  {'B - A':>6}   95 % interval"
+        f"{'':<{10 + width}} {'checks':>6} {'both':>4} {'only A':>6} {'only B':>6} {'neither':>7}"
+        f" {'A':>5} {'B':>5} {'B - A':>6}  95 % interval"
     )
     before = ""
     for facet, value, group in groups:
         label = "" if facet == before else printable(facet, 9)
         before = facet
         lines.append(
-            f"{label:<10}{printable(value, 32):<{width}}  {group.pairs:>6}  {group.both:>4}"
-            f"  {group.only_first:>6}  {group.only_second:>6}  {group.neither:>7}  {percent(group.first):>5}"
-            f"  {percent(group.second):>5}  {_signed(group.change):>6}   {_span(group)}"
+            f"{label:<10}{printable(value, 32):<{width}} {group.pairs:>6} {group.both:>4}"
+            f" {group.only_first:>6} {group.only_second:>6} {group.neither:>7} {percent(group.first):>5}"
+            f" {percent(group.second):>5} {_signed(group.change):>6}  {_span(group)}"
         )
     lines += ["", f"McNemar's exact test: p = {overall.p:.2g} (takes checks as independent)"]
     for title, keys in _lists(found):

@@ -130,3 +130,15 @@ def test_compare_refuses(runs: dict[str, Path], capsys: pytest.CaptureFixture[st
     out, err = capsys.readouterr()
     assert out == ""
     assert "the coding agents differ (llm and suggestions)" in err
+
+
+def test_compare_is_aligned_and_short(runs: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    assert crbench("compare", runs["plain"], runs["better"]) == 0
+    head, *rows = capsys.readouterr().out.splitlines()[3:10]
+    rows = [row for row in rows if row.strip()]
+    assert len(rows) == 6
+    for row in rows:
+        assert len(row) <= 100
+        # Each number ends where the name of its column does.
+        for name in ("checks", "both", "only A", "only B", "neither", "B - A"):
+            assert row[head.index(name) + len(name) - 1].isdigit(), (name, row)
