@@ -81,6 +81,7 @@ def _template(kind: str, template: str, options: ReviewerOptions) -> Reviewer:
 
 
 def _registered(name: str, options: ReviewerOptions) -> Reviewer:
+    from .host import search_path
     from .python import python_reviewer
 
     known = _entry_points()
@@ -95,7 +96,7 @@ def _registered(name: str, options: ReviewerOptions) -> Reviewer:
     prefix = re.match(r"(\w+):", name)
     if near := get_close_matches(name.partition(":")[0], [*names, "cmd", "file"], 1):
         hint = f" Did you mean {near[0]!r}?"
-    elif prefix is None and name and shutil.which(name.split()[0]):
+    elif prefix is None and name and shutil.which(name.split()[0], path=search_path()):
         hint = f" There is a program {name.split()[0]!r}: write cmd:{name}."
     registered = (
         f"Registered are {', '.join(sorted(known))}." if known else "None is registered by a package."

@@ -31,13 +31,15 @@ def repository_path(raw: object, context: ParseContext) -> tuple[str | None, tup
     if not isinstance(raw, str) or not raw.strip():
         return None, ()
     text = clean(raw)
-    if context.known(text):
+    if posixpath.normpath(text) == text and context.known(text):
         return text, ()
     text = unquoted(text.strip())
     if text == "/dev/null":
         return _removed(context)
     if not context.known(text):
         text = text.replace("\\", "/")
+    if "://" in text and _SCHEME.match(text):
+        return _shown(text), (OUTSIDE,)
     if text.startswith("/") or _DRIVE.match(text):
         return _absolute(text, context)
     text = posixpath.normpath(text)
@@ -83,8 +85,6 @@ def _unescape(text: str) -> str:
 
 
 def _absolute(text: str, context: ParseContext) -> tuple[str | None, tuple[str, ...]]:
-    if _SCHEME.match(text) and not _DRIVE.match(text):
-        return _shown(text), (OUTSIDE,)
     text = posixpath.normpath(text)
     roots = () if context.root is None else (context.root, context.root.resolve())
     for root in dict.fromkeys(root.as_posix() for root in roots):
