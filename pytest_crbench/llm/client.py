@@ -13,7 +13,7 @@ from ..core.errors import InfraError
 from ..core.text import clean, decode, printable
 from . import completion
 from .retry import DeadlineError, Failure, Patience, of_status
-from .secrets import public_url, scrub, secrets_in_url
+from .secrets import public_url, scrub, secrets_in_url, split_login
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -230,9 +230,16 @@ class Model:
     def _client(self) -> OpenAI:
         import openai
 
+        # The HTTP package logs URLs, with the password of a login in them.
+        bare, login = split_login(self.base_url)
         try:
             # Our own loop retries: the package's would hide waits from the deadline and the patience.
-            return openai.OpenAI(api_key=self.key or "unused", base_url=self.base_url, max_retries=0)
+            return openai.OpenAI(
+                api_key=self.key or "unused",
+                base_url=bare,
+                max_retries=0,
+                default_headers={"Authorization": f"Basic {login}"} if login else None,
+            )
         except (ValueError, openai.OpenAIError) as error:
             raise InfraError(
                 f"cannot make a client for {self._where}: {self._safe(str(error))}", reason="endpoint"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from base64 import b64encode
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 if TYPE_CHECKING:
@@ -48,11 +49,19 @@ def public_url(url: str) -> str:
     return urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
 
 
+def split_login(url: str) -> tuple[str, str | None]:
+    """Return ``url`` without its ``user:password@``, and that as the value of a Basic authorization."""
+    parts = urlsplit(url)
+    login, _, host = parts.netloc.rpartition("@")
+    bare = urlunsplit((parts.scheme, host, parts.path, parts.query, parts.fragment))
+    return bare, b64encode(unquote(login).encode()).decode() if login else None
+
+
 def secrets_in_url(url: str) -> tuple[str, ...]:
-    """Return what a URL carries in confidence: its password and its query."""
+    """Return what a URL carries in confidence: its password, in both forms, and its query."""
     parts = urlsplit(url)
     password = unquote(parts.password) if parts.password else None
-    return tuple(cast("list[str]", [part for part in (password, parts.query) if part]))
+    return tuple(part for part in (password, split_login(url)[1], parts.query) if part)
 
 
 def _forms(secrets: Iterable[str]) -> list[str]:

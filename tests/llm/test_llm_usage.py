@@ -94,4 +94,4 @@ def test_a_secret_within_another() -> None:
 def test_urls_lose_their_credentials() -> None:
     url = "https://me:p%40ssword1@host:8/v1/?api-key=abcdefgh"
     assert public_url(url) == "https://host:8/v1"
-    assert secrets_in_url(url) == ("p@ssword1", "api-key=abcdefgh")
+    assert secrets_in_url(url) == ("p@ssword1", "bWU6cEBzc3dvcmQx", "api-key=abcdefgh")
