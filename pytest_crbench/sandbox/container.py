@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InfraError
@@ -33,6 +34,11 @@ _VARIABLES = {
     "LANG": "C.UTF-8",
     "TZ": "UTC",
 }
+#: Exit statuses of a command that something killed: by signal 9, lost by the engine, never told.
+_KILLED = (137, 255, None)
+#: The kernel's counters of a container, cgroup v2 and v1: the engine itself may not notice a kill.
+_MEMORY_EVENTS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
+_ENDED = "the sandbox's container has ended; it was killed from outside or its lifetime is over. Run it again"
 #: Stands in for ``timeout -k`` in images without coreutils: argv[1] is seconds, the rest the command.
 _PYTHON_TIMEOUT = """\
 import os, signal, subprocess, sys
@@ -93,7 +99,7 @@ class DockerSandbox:
         timed_out = ran.late or (ran.returncode in (124, 137) and ran.duration >= timeout)
         if timed_out:
             self._restart()
-        oom = not timed_out and ran.returncode not in (0, None) and self._explain(ran.returncode or 0)
+        oom = not timed_out and ran.returncode != 0 and self._explain(ran.returncode)
         return ExecResult(
             returncode=None if timed_out or oom else ran.returncode,
             stdout=ran.stdout,
@@ -183,12 +189,11 @@ class DockerSandbox:
                 answer: tuple[Any, dict[str, Any]] = self._client.get_archive(
                     self._container, os.fsencode(path)
                 )
-            except NotFound as error:
-                # The engine says 404 for a missing file and for a missing container alike.
-                if str(error.explanation).lower().startswith("no such container: "):
-                    raise
+            except NotFound:
                 missing = True
         if missing:
+            # 404 is a missing file, a missing container, or one that is being removed.
+            self._must_run()
             raise FileNotFoundError(path)
         return answer
 
@@ -214,31 +219,29 @@ class DockerSandbox:
             self._client.restart(self._container, timeout=0)
         self._memory_kills = 0
 
-    def _explain(self, returncode: int) -> bool:
+    def _explain(self, returncode: int | None) -> bool:
         """Whether the memory limit killed the command; a container that died meanwhile is an error.
 
         Raises:
             InfraError: if the container does not run any more.
         """
-        with engine_errors("looking at the sandbox"):
-            state = self._client.inspect_container(self._container)["State"]
-        if not state["Running"]:
-            raise InfraError(
-                "the sandbox's container ended while a command ran; it was killed from outside. Run it again",
-                reason="sandbox-gone",
-            )
-        if returncode != 137:
+        self._must_run()
+        if returncode not in _KILLED:
             return False
-        kills = self._count_memory_kills()
+        # The engine may still call a container running whose processes have just been killed: what counts
+        # is that another command runs.
+        counted = self._run(["cat", *_MEMORY_EVENTS], _OUTER, "/")
+        if counted.returncode not in (0, 1) or returncode is None:  # 1: only one of the files is there
+            raise InfraError(_ENDED, reason="sandbox-gone")
+        kills = next((int(n) for n in re.findall(rb"^oom_kill (\d+)$", counted.stdout, re.M)), 0)
         before, self._memory_kills = self._memory_kills, kills
         return kills > before
 
-    def _count_memory_kills(self) -> int:
-        """Read the kernel's counter of this container (cgroup v2 or v1): the engine itself may not notice."""
-        files = ["/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"]
-        said = self._run(["cat", *files], _OUTER, "/").stdout
-        counts = [line.split()[1] for line in said.splitlines() if line.startswith(b"oom_kill ")]
-        return int(counts[0]) if counts else 0
+    def _must_run(self) -> None:
+        with engine_errors("looking at the sandbox"):
+            state = self._client.inspect_container(self._container)["State"]
+        if not state["Running"] or state.get("Dead"):
+            raise InfraError(_ENDED, reason="sandbox-gone")
 
     def _must_be_open(self) -> None:
         if self._closed or self._exported:

@@ -56,7 +56,8 @@ def _create(settings: SandboxSettings, interpreter: Interpreter, pins: tuple[str
     with tempfile.TemporaryDirectory() as empty:
         listed = Path(empty) / "pins.txt"
         listed.write_text("\n".join(pins) + "\n")
-        install = [uv, "pip", "install", "--quiet", "--no-deps", "--python", python, "-r", str(listed)]
+        install = [uv, "pip", "install", "--quiet", "--no-deps", "--compile-bytecode", "--python", python]
+        install += ["-r", str(listed)]
         for command in (make, install):
             _run(settings, command, Path(empty))
 
