@@ -156,7 +156,7 @@ def test_an_endpoint_that_never_answers_is_infrastructure(tmp_path: Path) -> Non
 
 
 def test_a_model_that_is_still_writing_at_the_time_limit_has_made_a_revision(tmp_path: Path) -> None:
-    wanted, revision, _ = revise(tmp_path, [run(FIX), hang()], Bounds(timeout=1.0))
+    wanted, revision, _ = revise(tmp_path, [run(FIX), hang()], Bounds(timeout=3.0))
     assert revision.stop_reason == "time-limit"
     assert fixed(wanted, revision)
 
@@ -221,7 +221,7 @@ def test_a_hanging_command_is_killed_and_told(tmp_path: Path) -> None:
 
 
 def test_a_command_that_hangs_beyond_the_revision_ends_it(tmp_path: Path) -> None:
-    bounds = Bounds(timeout=1.0, command_timeout=60.0)
+    bounds = Bounds(timeout=3.0, command_timeout=60.0)
     wanted, revision, _ = revise(tmp_path, [run(f"{FIX}; sleep 60"), answer()], bounds)
     assert revision.stop_reason == "time-limit"
     assert revision.duration < 15
