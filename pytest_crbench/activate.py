@@ -116,7 +116,9 @@ def take_arguments(config: pytest.Config, settings: Settings, datasets: tuple[Da
     prefixes, paths = [], []
     for argument in config.args:
         head = argument.split("::")[0]
-        if head in names and not Path(config.invocation_params.dir, head).exists():
+        # A folder cannot be followed by "::", so that a folder named like a dataset does no harm.
+        exists = Path(config.invocation_params.dir, head).exists()
+        if head in names and ("::" in argument or not exists):
             prefixes.append(argument)
         else:
             paths.append(argument)

@@ -226,7 +226,8 @@ def make_evaluator(
         changes=changes,
     )
     limits = Limits(memory=settings.memory, cpus=settings.cpus, pids=settings.pids)
-    lifetime = max(settings.agent_timeout, settings.test_timeout) + 600.0
+    # Time that a failing endpoint takes moves a revision's deadline, by its time limit at the most.
+    lifetime = max(2 * settings.agent_timeout, settings.test_timeout) + 600.0
     return Evaluator(parts, places, replace(limits, lifetime=lifetime), settings.test_timeout)
 
 

@@ -53,6 +53,7 @@ class ControllerSession:
         self.gate: Gate = make_gate(settings)
         self.decision: Decision | None = None
         self.results: Results | None = None
+        self.exit_status = 0
         self.restore: Any = None
 
     # Start ------------------------------------------------------------------------------------------
@@ -160,6 +161,7 @@ class ControllerSession:
         wanted = self.decision.exit_status
         if exitstatus in _DECIDES and wanted is not None and not self.foreign_failures:
             session.exitstatus = wanted
+        self.exit_status = int(session.exitstatus)
         try:
             write_reports(self.invocation.run, self.results, self.decision)
         except CrbenchError as error:
@@ -208,7 +210,14 @@ class ControllerSession:
         if self.restore is not None:
             self.restore()
         if self.decision is not None:
-            self._note(self.decision.verdict)
+            self._note(self.decision.verdict + self._others())
+
+    def _others(self) -> str:
+        """Why the exit status is not the gate's, if it is not: somebody else's tests failed."""
+        count = len(self.foreign_failures)
+        if not count or self.decision is None or self.decision.exit_status is None:
+            return ""
+        return f"; but {count} other test{'s' * (count > 1)} failed, exit status {self.exit_status}"
 
     def _reap(self, invocation: assemble.Invocation) -> None:
         kill_marked(SESSION_VARIABLE, invocation.session)

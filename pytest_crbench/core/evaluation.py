@@ -216,13 +216,18 @@ class Evaluation:
                 self.environment, self.trees.head, limits=limits, git=self.workspace.git_dir
             ),
             capture=lambda edited: parts.capture(self.trees.head, edited),
-            fixed=self._fixed,
+            fixed=self.fixed,
             directory=self.directory,
             repeat=self.repeat,
             log=self.log,
         )
 
-    def _fixed(self) -> Tree:
+    def fixed(self) -> Tree:
+        """Return the fixed tree; only the ``reference`` agent and ``crbench validate`` may ask.
+
+        Raises:
+            StageError: if the instance has none, or it cannot be had.
+        """
         fixed = self.owner.parts.trees(self.instance, True, self.log).fixed
         if fixed is None:
             raise InvalidInstanceError(f"instance {self.instance.id} has no fixed tree", reason="no-fixed")
@@ -333,7 +338,7 @@ class Evaluation:
         about = {c.comment.path for c in self.instance.checks}
         bad = {
             path
-            for path in (*(f.path for f in changes.files), *changes.deleted)
+            for path in changes.paths
             if path not in about and self.runner.steers(path, environment)
         }
         bad -= self._at_head(bad)

@@ -222,10 +222,15 @@ class File:
 
 @dataclass(frozen=True)
 class Changes:
-    """What a patch does to a tree: files written as a whole, and paths removed."""
+    """What a patch does to a tree: apply ``deleted`` first, with the folders left empty, then ``files``."""
 
     files: tuple[File, ...] = ()
     deleted: tuple[str, ...] = ()
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Every path that is touched, sorted."""
+        return tuple(sorted({*self.deleted, *(file.path for file in self.files)}))
 
 
 @dataclass(frozen=True)

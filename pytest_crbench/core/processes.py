@@ -94,7 +94,7 @@ def run(
     env: Mapping[str, str],
     timeout: float,
     output_limit: int = 1024 * 1024,
-    input: bytes | None = None,  # noqa: A002  (the name of subprocess.run's parameter)
+    input: bytes | None = None,
 ) -> Completed:
     """Run ``argv`` in a session of its own; when it ends or its time is up, all it started is killed.
 

@@ -46,7 +46,6 @@ class _Layout:
     """Where one run's files lie in the sandbox, and which test file is which."""
 
     folder: str
-    pycache: str
     result: str
     hidden: str
     must_pass: tuple[str, str]
@@ -127,12 +126,11 @@ class PytestRunner:
 
 
 def _layout(sandbox: Sandbox) -> _Layout:
-    tokens = [secrets.token_hex(4) for _ in range(8)]
+    tokens = [secrets.token_hex(4) for _ in range(7)]
     names = [f"test_{token}.py" for token in tokens[:5]]
     return _Layout(
         folder=f"{sandbox.scratch}/{tokens[5]}",
-        pycache=f"{sandbox.scratch}/{tokens[6]}",
-        result=f"{sandbox.scratch}/{tokens[5]}/{tokens[7]}",
+        result=f"{sandbox.scratch}/{tokens[5]}/{tokens[6]}",
         hidden=names[0],
         must_pass=(names[1], names[2]),
         must_fail=(names[3], names[4]),
@@ -174,7 +172,6 @@ def _plan(sandbox: Sandbox, layout: _Layout, deleted: Sequence[str], timeout: fl
         "workdir": sandbox.workdir,
         "deleted": list(deleted),
         "launcher": f"{layout.folder}/launch.py",
-        "pycache": layout.pycache,
         "result": layout.result,
         "timeout": timeout,
         "record_limit": _RECORD_LIMIT,

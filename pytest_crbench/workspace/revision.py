@@ -10,11 +10,11 @@ import errno
 import os
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.errors import AgentError, InfraError
+from ..core.model import Changes, File
 from ..core.text import printable
 from . import files, git
 from .objects import Commit, commit
@@ -33,31 +33,6 @@ _DIFF = ("diff", "--binary", "--full-index", "--no-renames", "--no-color", "--no
 _DIFF_NAMES = ("--src-prefix=a/", "--dst-prefix=b/")
 _ABSENT = "0" * 40
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
-
-
-@dataclass(frozen=True)
-class ChangedFile:
-    """A file or link as the revision leaves it: POSIX path, content (a link's target), git mode."""
-
-    path: str
-    content: bytes
-    mode: str
-
-
-@dataclass(frozen=True)
-class Changes:
-    """What a revision does to head.
-
-    Apply ``deleted`` first, together with the folders that become empty, then ``files``.
-    """
-
-    files: tuple[ChangedFile, ...] = ()
-    deleted: tuple[str, ...] = ()
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """Every path that the revision touches, sorted."""
-        return tuple(sorted({*self.deleted, *(file.path for file in self.files)}))
 
 
 def capture(head: Tree, edited: Path, *, limit: int = 10 * _MIB) -> bytes:
@@ -221,7 +196,7 @@ def _tree(git_dir: Path, before: Mapping[str, Entry]) -> str:
     return git.run(["hash-object", "-t", "tree", "-w", "--stdin"], git_dir=git_dir).decode().strip()
 
 
-def _contents(git_dir: Path, listed: bytes) -> tuple[dict[str, ChangedFile], set[str]]:
+def _contents(git_dir: Path, listed: bytes) -> tuple[dict[str, File], set[str]]:
     fields = listed.split(b"\0")
     rows = [
         (head.decode().split(), os.fsdecode(path))
@@ -239,12 +214,12 @@ def _contents(git_dir: Path, listed: bytes) -> tuple[dict[str, ChangedFile], set
     for mode, _blob, path in kept:
         line_end = blobs.index(b"\n", at)
         size = int(blobs[at:line_end].split()[2])
-        made[path] = ChangedFile(path, blobs[line_end + 1 : line_end + 1 + size], mode)
+        made[path] = File(path, blobs[line_end + 1 : line_end + 1 + size], mode)
         at = line_end + size + 2
     return made, deleted
 
 
-def _complete(head: Tree, made: dict[str, ChangedFile], deleted: set[str]) -> Changes:
+def _complete(head: Tree, made: dict[str, File], deleted: set[str]) -> Changes:
     """Add to ``deleted`` what a revision leaves out but cannot stay, because its folder became a file."""
     for path in made:
         place = head.path / path

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from pytest_crbench.core import digest
 from pytest_crbench.core.errors import AgentError, InfraError
-from pytest_crbench.core.model import Tree
-from pytest_crbench.workspace.revision import ChangedFile, Changes, capture, changes, materialise
+from pytest_crbench.core.model import Changes, File, Tree
+from pytest_crbench.workspace.revision import capture, changes, materialise
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,10 +85,10 @@ def test_untracked_ignored_and_committed_work_all_count(head: Tree, edited: Path
     assert b"-two\r\n+2\r\n" in patch
     assert changes(head, patch) == Changes(
         files=(
-            ChangedFile("crlf.txt", b"one\r\n2\r\n", "100644"),
-            ChangedFile("kept.log", b"ignored by the tree's own rule\n", "100644"),
-            ChangedFile("new.py", b"new\n", "100644"),
-            ChangedFile("run.sh", b"#!/bin/sh\n", "100644"),
+            File("crlf.txt", b"one\r\n2\r\n", "100644"),
+            File("kept.log", b"ignored by the tree's own rule\n", "100644"),
+            File("new.py", b"new\n", "100644"),
+            File("run.sh", b"#!/bin/sh\n", "100644"),
         ),
         deleted=("pkg/mod.py",),
     )
@@ -293,7 +293,7 @@ def test_what_does_not_fit_head_is_unappliable(tmp_path: Path, head: Tree, patch
 def test_a_patch_made_elsewhere_may_rename(tmp_path: Path, head: Tree) -> None:
     patch = b"diff --git a/a.py b/moved/b.py\nsimilarity index 100%\nrename from a.py\nrename to moved/b.py\n"
     assert changes(head, patch) == Changes(
-        (ChangedFile("moved/b.py", b"a = 1\nb = 2\n", "100644"),), ("a.py",)
+        (File("moved/b.py", b"a = 1\nb = 2\n", "100644"),), ("a.py",)
     )
 
 
@@ -305,7 +305,7 @@ def test_a_small_patch_on_a_big_tree_reads_only_what_it_touches(tmp_path: Path) 
     patch = capture(head, tmp_path / "edited")
     for n in range(2, 3000):  # nothing but the touched file is needed
         (big / f"d{n % 50}" / f"f{n}.py").unlink()
-    assert changes(head, patch).files == (ChangedFile("d1/f1.py", b"x = 0\n", "100644"),)
+    assert changes(head, patch).files == (File("d1/f1.py", b"x = 0\n", "100644"),)
 
 
 NAMES = st.sampled_from(

@@ -1,9 +1,12 @@
 """Runs in the sandbox: starts pytest on the hidden test and its canaries, with our configuration alone.
 
-Started as ``python -s -X pycache_prefix=... launch.py FD`` in an environment that holds nothing but what we
-set. That equals ``-I`` but for one thing: ``-I`` would also ignore PYTHONHASHSEED, and results would change
-with the seed. The folder of this file is taken off ``sys.path``; the tree gets on it by the ``pythonpath``
-of our own configuration file, after pytest and its dependencies are loaded.
+Started as ``python -s -B launch.py FD`` in an environment that holds nothing but what we set. That equals
+``-I`` but for one thing: ``-I`` would also ignore PYTHONHASHSEED, and results would change with the seed. The
+folder of this file is taken off ``sys.path``; the tree gets on it by the ``pythonpath`` of our own
+configuration file, after pytest and its dependencies are loaded.
+
+The tree has no bytecode (the supervisor removed it, ``-B`` writes none), so its source is what runs. A fresh
+``pycache_prefix`` would do the same for the tree, and compile pytest and the standard library anew each time.
 """
 
 import os

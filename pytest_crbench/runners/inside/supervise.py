@@ -27,7 +27,8 @@ def main() -> None:
         for member in changes:
             write(plan["workdir"], member, changes)
     read_end, write_end = os.pipe()
-    argv = [sys.executable, "-s", "-X", "pycache_prefix=" + plan["pycache"], plan["launcher"], str(write_end)]
+    drop_bytecode(plan["workdir"])
+    argv = [sys.executable, "-s", "-B", plan["launcher"], str(write_end)]
     began = time.monotonic()
     process = subprocess.Popen(
         argv,
@@ -100,6 +101,14 @@ def write(workdir: str, member: tarfile.TarInfo, archive: tarfile.TarFile) -> No
         content = archive.extractfile(member)
         stream.write(content.read() if content else b"")
     os.chmod(full, 0o755 if member.mode & 0o100 else 0o644)
+
+
+def drop_bytecode(workdir: str) -> None:
+    """Remove the tree's bytecode: stale or planted, it would run in place of the source beside it."""
+    for folder, _names, files in os.walk(workdir):
+        if os.path.basename(folder) == "__pycache__":
+            for name in files:
+                os.unlink(os.path.join(folder, name))
 
 
 class Drain:

@@ -1,0 +1,59 @@
+"""The ``crbench`` command: one module of ``commands`` per subcommand."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from . import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: Wrong usage, as pytest's own commands and argparse have it; a run's verdict never has this status.
+USAGE = 2
+INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one subcommand; returns its exit status."""
+    from .core.errors import CrbenchError
+    from .interrupt import terminate_as_interrupt
+
+    args = _parser().parse_args(argv)
+    restore = terminate_as_interrupt()
+    try:
+        status: int = args.run(args)
+        sys.stdout.flush()
+        return status
+    except CrbenchError as error:
+        print(f"crbench: error: {error}", file=sys.stderr)
+        return USAGE
+    except KeyboardInterrupt:
+        print("crbench: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output has gone (a pager, head): no fault.
+        sys.stderr.close()
+        return 0
+    finally:
+        restore()
+
+
+def _parser() -> argparse.ArgumentParser:
+    from .commands import clean, compare, demo, gate, validate
+
+    parser = argparse.ArgumentParser(
+        prog="crbench",
+        description="Code-review benchmarks. The benchmark itself runs as pytest --crbench-reviewer=…",
+    )
+    parser.add_argument("--version", action="version", version=f"crbench {__version__}")
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in (demo, validate, compare, gate, clean):
+        command.add_parser(subparsers)
+    return parser
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

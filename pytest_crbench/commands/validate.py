@@ -1,0 +1,144 @@
+"""``crbench validate``: do the hidden tests fail at head and pass at fixed, and nothing else?"""
+
+from __future__ import annotations
+
+import secrets
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .common import add_sandbox_options, settings_of
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from ..core.model import Instance
+    from ..core.validate import Validation
+    from ..settings import Settings
+
+
+def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+    """Add the subcommand; ``run`` is its default ``run``."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "validate",
+        help="check that hidden tests fail at head and pass at fixed",
+        description="Run every hidden test several times at head and at fixed, in the chosen sandbox. Exit "
+        "status: 0 everything holds, 1 something does not, 2 wrong usage or no sandbox.",
+    )
+    parser.add_argument("dataset", nargs="*", metavar="DATASET",
+                        help="folder of a dataset or an instance, or a bundled name (default: releases)")
+    parser.add_argument("-k", dest="keyword", metavar="TEXT", help="only instances whose id contains TEXT")
+    parser.add_argument("--repeats", type=int, default=3, metavar="N", help="runs at each side (default 3)")
+    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="instances at once (default 2)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write a report")
+    parser.add_argument("--write", action="store_true",
+                        help="record the result in the [validation] table of each instance that holds")
+    add_sandbox_options(parser)
+    parser.set_defaults(run=run)
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Validate, print a table as results come, write the report; the exit status."""
+    from ..assemble import open_datasets
+    from ..core.errors import UsageError
+
+    settings = settings_of(args, dataset=args.dataset or None, reviewer="none", agent="none", repeats=None)
+    if args.repeats < 1 or args.jobs < 1:
+        raise UsageError("--repeats and --jobs take whole numbers of at least 1")
+    datasets = open_datasets(settings)
+    instances = [i for d in datasets for i in d.instances if not args.keyword or args.keyword in i.id]
+    if not instances:
+        raise UsageError(f"no instance matches -k {args.keyword}")
+    found, described = _validate(settings, instances, args)
+    if args.json:
+        from ..core.store import write_json
+
+        report = {
+            "schema": "crbench-validation-1",
+            "sandbox": described,
+            "repeats": args.repeats,
+            "checks": [v.to_json() for vs in found.values() for v in vs],
+        }
+        write_json(args.json, report)
+    if args.write:
+        from ..datasets.record import write_validation
+
+        for instance in instances:
+            if all(v.holds for v in found[instance.id]):
+                write_validation(instance, found[instance.id], args.repeats, described)
+    return _conclude([v for vs in found.values() for v in vs], len(instances), args.repeats, described)
+
+
+def _validate(
+    settings: Settings, instances: list[Instance], args: argparse.Namespace
+) -> tuple[dict[str, list[Validation]], dict[str, Any]]:
+    from .. import assemble
+
+    session = secrets.token_hex(8)
+    backend = assemble.make_backend(settings, settings.sandbox, session, lambda _line: None)
+    described = backend.describe()
+    print(f"crbench: validating {len(instances)} instances in the sandbox {backend.name}, "
+          f"{args.repeats} runs at each side", flush=True)
+    found: dict[str, list[Validation]] = {}
+    with tempfile.TemporaryDirectory(prefix="crbench-") as folder:
+        invocation = assemble.Invocation(Path(folder), session, backend.name)
+        reviewer, agent = assemble.make_reviewer(settings), assemble.make_agent(settings, None)
+        evaluator = assemble.make_evaluator(settings, invocation, reviewer, agent, backend)
+        try:
+            with ThreadPoolExecutor(args.jobs) as pool:
+                try:
+                    for validations in pool.map(lambda i: list(_one(evaluator, i, args.repeats)), instances):
+                        found[validations[0].instance] = validations
+                        _print(validations)
+                except BaseException:
+                    pool.shutdown(wait=False, cancel_futures=True)
+                    raise
+        finally:
+            backend.reap(session)
+    return found, described
+
+
+def _one(evaluator: Any, instance: Instance, repeats: int) -> Iterator[Validation]:
+    from ..core.validate import validate
+    from ..runners.static import needs_tree_on_path
+
+    evaluation = evaluator.at(instance)
+    return validate(
+        evaluation,
+        fixed=evaluation.fixed,
+        capture=evaluator.parts.capture,
+        needs_tree=needs_tree_on_path,
+        repeats=repeats,
+    )
+
+
+def _print(validations: list[Validation]) -> None:
+    for v in validations:
+        mark = "holds" if v.holds else "FLAKY" if v.flaky else "FAILS"
+        name = f"{v.instance}::{v.check}"
+        source = f"{v.modules} modules of the tree" if v.modules else "reads the tree"
+        print(f"  {mark}  {name:<58} {v.head[0] if v.head else '-':<28} {source}", flush=True)
+        for problem in v.problems:
+            print(f"         {problem}", flush=True)
+
+
+def _conclude(found: list[Validation], instances: int, repeats: int, described: dict[str, Any]) -> int:
+    bad = [v for v in found if not v.holds]
+    flaky = [f"{v.instance}::{v.check}" for v in bad if v.flaky]
+    held = len(found) - len(bad)
+    print(f"crbench: {held} of {len(found)} checks of {instances} instances hold, {repeats} runs at each side, "
+          f"sandbox {described.get('name')}")
+    if flaky:
+        print(f"crbench: flaky, quarantine them: {', '.join(flaky)}")
+    if bad:
+        names = ", ".join(f"{v.instance}::{v.check}" for v in bad if not v.flaky)
+        if names:
+            print(f"crbench: broken: {names}")
+        print("crbench: FAILED", file=sys.stderr)
+    return 1 if bad else 0
+
+
