@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """A small pull request, as a two-commit repository, and the task of reviewing it."""
 
 from __future__ import annotations

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_crbench.core.errors import ReviewerError
 from pytest_crbench.core.model import Check, ReviewComment
 from pytest_crbench.reviewers.load import ReviewerOptions, load
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ONE = ReviewComment(
     "one",

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_crbench.core.model import ReviewComment
 from pytest_crbench.reviewers.formats import PARSERS, HeadFiles, ParseContext, Parsed, Unreadable, parse
 from pytest_crbench.reviewers.formats.edits import Edit, Lines, as_lines
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_crbench.core.model import ReviewComment
 
 
 def read(document: Any, format: str, context: ParseContext) -> Parsed:

@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """No parser raises anything but Unreadable, or takes long, whatever it is given."""
 
 from __future__ import annotations

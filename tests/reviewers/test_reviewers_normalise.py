@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -15,6 +14,9 @@ from pytest_crbench.core.model import ReviewComment
 from pytest_crbench.reviewers.diffmap import read_diff
 from pytest_crbench.reviewers.normalise import normalise
 from pytest_crbench.reviewers.reading import read_review
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def comment(body: str = "b", lines: Any = (1, 1), **changes: Any) -> ReviewComment:

@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Callables: found, called in a process of their own, and told apart when they fail."""
 
 from __future__ import annotations
@@ -5,14 +6,16 @@ from __future__ import annotations
 import json
 import time
 from importlib.metadata import EntryPoint
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_crbench.core.errors import ReviewerError, UsageError
 from pytest_crbench.reviewers import load as loading
 from pytest_crbench.reviewers.load import ReviewerOptions, load
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MODULE = """
 import os, subprocess, sys, time

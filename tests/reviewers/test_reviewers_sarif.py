@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_crbench.core.model import ReviewComment
 from pytest_crbench.reviewers.formats import HeadFiles, ParseContext, Parsed, Unreadable, parse
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_crbench.core.model import ReviewComment
 
 
 def log(*results: Any, **run: Any) -> bytes:

@@ -6,13 +6,15 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_crbench.core.model import ReviewComment
 from pytest_crbench.reviewers.formats import PARSERS, HeadFiles, ParseContext, Unreadable, parse
 from pytest_crbench.reviewers.load import ReviewerOptions, load
+
+if TYPE_CHECKING:
+    from pytest_crbench.core.model import ReviewComment
 
 
 @pytest.fixture

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Larger outputs are refused before any parser sees them.
 INPUT_LIMIT = 16 * 1024 * 1024
+#: No system has longer paths, in characters.
+PATH_LIMIT = 4096
 
 
 class Unreadable(ReviewerError):
@@ -34,6 +36,7 @@ class HeadFiles:
     def __init__(self, provide: Callable[[], Path]) -> None:
         self._provide = provide
         self._texts: dict[str, str | None] = {}
+        self._found: dict[str, Path | None] = {}
 
     @cached_property
     def root(self) -> Path:
@@ -56,7 +59,12 @@ class HeadFiles:
         return None if text is None else text.count("\n") + (not text.endswith("\n") and text != "")
 
     def _find(self, path: str) -> Path | None:
-        if not path or "\0" in path or path.startswith("/") or ".." in path.split("/"):
+        if path not in self._found:
+            self._found[path] = self._look(path)
+        return self._found[path]
+
+    def _look(self, path: str) -> Path | None:
+        if not 0 < len(path) <= PATH_LIMIT or "\0" in path or path.startswith("/") or ".." in path.split("/"):
             return None
         try:
             found = (self.root / path).resolve()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ...core.model import Level, ReviewComment, Side
 from ...core.text import clean, clip
 from .paths import OUTSIDE, repository_path
+from .suggestions import suggestion_blocks
 
 if TYPE_CHECKING:
     from .base import ParseContext
@@ -18,11 +19,6 @@ BODY_LIMIT = 64 * 1024
 MAX_LINE = 100_000_000
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _BIDI = re.compile(r"[\u202a-\u202e\u2066-\u2069]")
-_SUGGESTION = re.compile(
-    r"^(?P<indent>[ \t]*)(?P<fence>`{3,}|~{3,})suggestion[ \t]*\r?\n"
-    r"(?P<text>.*?)^[ \t]*(?P=fence)[`~]*[ \t]*\r?$\n?",
-    re.MULTILINE | re.DOTALL,
-)
 _SIDES: dict[str, Side] = {
     "left": "left",
     "old": "left",
@@ -142,20 +138,16 @@ def tidy(body: object) -> tuple[str, tuple[str, ...]]:
 def take_suggestion(body: str) -> tuple[str, str | None, tuple[str, ...]]:
     """Split the first suggestion block from a Markdown body: (rest, replacement text, flags).
 
-    The replacement's lines end with a newline each; "" deletes the lines (an empty block).
+    The replacement's lines end with a newline each; "" deletes the lines (an empty block). A block that is
+    never closed, or lies within another, is none.
     """
-    if "suggestion" not in body or len(body) > 4 * BODY_LIMIT:
+    blocks = suggestion_blocks(body) if "suggestion" in body else []
+    if not blocks:
         return body, None, ()
-    found = _SUGGESTION.search(body)
-    if found is None:
-        return body, None, ()
-    indent = found["indent"]
-    text = found["text"].replace("\r\n", "\n")
-    if indent:
-        text = "".join(line.removeprefix(indent) for line in text.splitlines(keepends=True))
-    several = _SUGGESTION.search(body, found.end()) is not None
-    rest = f"{body[: found.start()].rstrip()}\n\n{body[found.end() :].lstrip()}".strip()
-    return rest, text, ("several-suggestions",) if several else ()
+    first, last, text = blocks[0]
+    lines = body.split("\n")
+    before, after = "\n".join(lines[:first]).rstrip(), "\n".join(lines[last + 1 :]).lstrip()
+    return f"{before}\n\n{after}".strip(), text, ("several-suggestions",) if len(blocks) > 1 else ()
 
 
 def _word(value: object, *, lower: bool = False) -> str | None:

@@ -14,7 +14,8 @@ from .base import INPUT_LIMIT, Unreadable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_OPENING = re.compile(r"^[ \t]*(?=[\[{])", re.MULTILINE)
+#: A review begins with an object, or with a list of objects; a log line ("[INFO] ...") does not.
+_OPENING = re.compile(r"^[ \t]*(?=\{[ \t\r\n]{0,200}[\"}]|\[[ \t\r\n]{0,200}[{\]])", re.MULTILINE)
 #: Characters that the search in prose may look at altogether: hostile text must not cost minutes.
 _SEARCH_BUDGET = 64 * 1024 * 1024
 
@@ -104,7 +105,8 @@ def embedded(text: str, accept: Callable[[Any], bool]) -> list[Any]:
         try:
             value, end = decoder.raw_decode(text, start)
         except json.JSONDecodeError as error:
-            spent += error.pos - start
+            # The error itself counts the lines before it, which is quick, but not free.
+            spent += error.pos - start + error.pos // 4
             continue
         except (ValueError, RecursionError):  # a number of thousands of digits, or absurd nesting
             spent += 16384

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from ...core.text import clean
+from .base import PATH_LIMIT
 
 if TYPE_CHECKING:
     from .base import ParseContext
@@ -31,6 +32,8 @@ def repository_path(raw: object, context: ParseContext) -> tuple[str | None, tup
     if not isinstance(raw, str) or not raw.strip():
         return None, ()
     text = clean(raw)
+    if len(text) > PATH_LIMIT:
+        return _shown(text[:PATH_LIMIT]), (OUTSIDE, "path-clipped")
     if posixpath.normpath(text) == text and context.known(text):
         return text, ()
     text = unquoted(text.strip())

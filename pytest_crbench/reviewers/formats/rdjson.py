@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ...core.text import clean
 from .base import Parsed, Unreadable
-from .draft import draft, line_number, line_range
+from .draft import BODY_LIMIT, draft, line_number, line_range
 from .edits import Edit, Lines, Replacement, Unit, as_lines
 from .jsontext import lines as json_lines
 from .jsontext import text_of, whole
@@ -110,10 +111,10 @@ def _with_suggestion(
 
 def placed(comment: ReviewComment, found: Replacement | None) -> ReviewComment:
     """Give a comment its suggestion; flags a range that had to grow, or a suggestion that is lost."""
-    if found is None:
+    if found is None or len(found.text) > BODY_LIMIT:
         return replace(comment, flags=(*comment.flags, "suggestion-lost"))
     grown = ("range-widened",) if found.lines != comment.lines else ()
-    return replace(comment, lines=found.lines, suggestion=found.text, flags=(*comment.flags, *grown))
+    return replace(comment, lines=found.lines, suggestion=clean(found.text), flags=(*comment.flags, *grown))
 
 
 def _alternatives(edits: list[Edit]) -> bool:
