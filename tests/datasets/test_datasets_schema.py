@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+import textwrap
 import tomllib
 
 import jsonschema
@@ -61,3 +63,19 @@ def test_the_schema_refuses_what_the_loader_refuses(repo_root, change):
     table = tomllib.loads(path.read_text(encoding="utf-8"))
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**table, **change}, published(repo_root, "instance.schema.json"))
+
+
+def test_the_examples_of_the_guide_are_valid(repo_root):
+    """Every indented TOML block of the guide; its shortened ids and digests are filled up first."""
+    guide = (repo_root / "docs" / "writing-an-instance.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"(?:^    .*\n|^\n)+", guide, re.MULTILINE)
+    tables = [textwrap.dedent(b).strip() for b in blocks if "kind = " in b or "schema = 1" in b]
+    filled = [re.sub(r'"[0-9a-f]*…"', '"' + "a" * 40 + '"', t) for t in tables]
+    filled = [re.sub(r'sha256 = "a{40}"', f'sha256 = "{"a" * 64}"', t) for t in filled]
+    parsed = [tomllib.loads(t) for t in filled]
+    dataset, instance, *sources = parsed
+    jsonschema.validate(dataset, published(repo_root, "dataset.schema.json"))
+    assert {s["source"]["kind"] for s in (instance, *sources)} == {"git", "git+patch", "tree", "pypi"}
+    for source in ({}, *sources):
+        schema.InstanceFile.model_validate({**instance, **source})
+        jsonschema.validate({**instance, **source}, published(repo_root, "instance.schema.json"))

@@ -6,6 +6,7 @@ import os
 import shutil
 import stat
 import subprocess
+import zlib
 from typing import TYPE_CHECKING
 
 import pytest
@@ -281,7 +282,8 @@ def test_offline(repo, tmp_path):
     assert get(source, tmp_path, offline=True) == trees
 
 
-def test_a_damaged_mirror_is_fetched_again(repo, tmp_path):
+@pytest.mark.parametrize("damage", ["garbage", "absent", "another object"])
+def test_a_damaged_mirror_is_fetched_again(repo, tmp_path, damage):
     base = commit(repo, FILES)
     source = Source("git", base, base, url=str(repo))
     trees = get(source, tmp_path)
@@ -298,8 +300,11 @@ def test_a_damaged_mirror_is_fetched_again(repo, tmp_path):
         pack.with_suffix(".idx").unlink()
     loose = mirror / "objects" / identity[:2] / identity[2:]
     assert loose.is_file()
-    loose.chmod(0o644)
-    loose.write_bytes(b"damaged")
+    loose.unlink()
+    if damage == "garbage":
+        loose.write_bytes(b"damaged")
+    elif damage == "another object":  # whole, of the same length, and not what its name says
+        loose.write_bytes(zlib.compress(b"blob 13\0" + b"AS COMMITTED\n"))
     log: list[str] = []
     assert get(source, tmp_path, log=log).base.digest == trees.base.digest
     assert any("Fetching it again" in line for line in log)

@@ -65,6 +65,12 @@ def test_both_kinds_of_pages(index, tmp_path, style, list_digests):
     assert trees.fixed is None
 
 
+def test_a_server_that_labels_archives_as_encoded(index, tmp_path):
+    """The archive is the file as it is, not what its "encoding" would decode to."""
+    index.labels_gzip = True
+    assert (get(index, tmp_path).head.path / "demo.py").read_bytes() == b"a = 2\n"
+
+
 def test_nothing_is_downloaded_twice_and_offline_works(index, tmp_path):
     log: list[str] = []
     first = get(index, tmp_path, log=log)

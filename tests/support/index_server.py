@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import sys
 import threading
 from collections import Counter
 from contextlib import contextmanager
@@ -25,6 +26,8 @@ class Index:
         self.failures: dict[str, list[tuple[int, dict[str, str]]]] = {}
         #: file name -> bytes to send in place of the real ones (the length announced stays the real one)
         self.truncated: dict[str, int] = {}
+        #: whether .tar.gz files are labelled as encoded, as some servers do
+        self.labels_gzip = False
         self.requests: Counter[str] = Counter()
         self.authorizations: list[tuple[str, str | None]] = []
         self.file_host: str | None = None
@@ -75,7 +78,8 @@ def _handler(index: Index) -> type[BaseHTTPRequestHandler]:
 
         def file(self, name: str, content: bytes) -> None:
             if name not in index.truncated:
-                self.answer(200, content, "application/octet-stream")
+                label = {"Content_Encoding": "gzip"} if index.labels_gzip else {}
+                self.answer(200, content, "application/octet-stream", **label)
                 return
             self.send_response(200)
             self.send_header("Content-Length", str(len(content)))
@@ -109,10 +113,16 @@ def _handler(index: Index) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        if not isinstance(sys.exc_info()[1], ConnectionError):  # a client that has seen enough hangs up
+            super().handle_error(request, client_address)
+
+
 @contextmanager
 def serve(index: Index):
     """Serve an index on a free local port; its address is ``index.url``."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(index))
+    server = _Server(("127.0.0.1", 0), _handler(index))
     server.daemon_threads = True
     index.url = f"http://127.0.0.1:{server.server_port}/simple"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
