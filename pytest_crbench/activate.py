@@ -24,6 +24,10 @@ class Selection:
     datasets: tuple[Dataset, ...]
     prefixes: tuple[str, ...]
 
+    def names(self, node: str) -> bool:
+        """Whether the command line names a node id (every one, if it names none)."""
+        return not self.prefixes or any(is_below(node, prefix) for prefix in self.prefixes)
+
 
 def activate(config: pytest.Config) -> None:
     """Register collection, fixtures and outcomes; in the controller also the session's book-keeping.

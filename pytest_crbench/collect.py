@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .activate import is_below
 from .core.errors import UsageError
 from .core.identity import item_name
 
@@ -127,12 +126,7 @@ class CollectPlugin:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Leave out what the node ids on the command line do not name."""
-        prefixes = self.selection.prefixes
-        if not prefixes:
-            return
         kept: list[Any] = [
-            item
-            for item in items
-            if not isinstance(item, CheckItem) or any(is_below(item.nodeid, p) for p in prefixes)
+            item for item in items if not isinstance(item, CheckItem) or self.selection.names(item.nodeid)
         ]
         items[:] = kept

@@ -55,7 +55,7 @@ def write_reports(run: Path, results: Results, decision: Decision) -> None:
 
     summary = results.summary()
     write_results(run / "results.json", results, summary, decision)
-    text = markdown(results, summary, decision)
+    text = markdown(results, summary, decision, files=str(run))
     write_atomic(run / "summary.md", text.encode())
     append_step_summary(text, os.environ)
 

@@ -101,8 +101,9 @@ class ControllerSession:
         if self.invocation is None:
             return []
         record = self.record
-        checks = len(self.known)
-        pulls = sum(len(dataset.instances) for dataset in self.selection.datasets)
+        named = [(key, node) for node, (key, *_) in self.known.items() if self.selection.names(node)]
+        checks = len(named)
+        pulls = len({(key.dataset, key.instance) for key, _ in named})
         parts = [
             f"reviewer {record['reviewer']['name']}",
             f"agent {agent_label(record['agent'])}",

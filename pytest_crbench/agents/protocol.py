@@ -2,40 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ..core.tasks import AgentTask as AgentTask
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from contextlib import AbstractContextManager
-    from pathlib import Path
+    from collections.abc import Mapping
 
-    from ..core.model import PullRequest, Review, Revision, Tree
-    from ..sandbox.protocol import Sandbox
-
-
-@dataclass(frozen=True)
-class AgentTask:
-    """One revision to make.
-
-    ``head`` is the pull request's head tree, not to be written to. ``checkout`` writes a private copy of
-    the two-commit repository to a new folder of the host. ``sandbox`` opens a fresh sandbox holding head
-    (and the two-commit repository as ``.git``). ``capture`` turns an edited tree on the host into the
-    patch against head (it raises AgentError where the patch is too large). ``fixed`` fetches the fixed
-    tree; only the ``reference`` agent may call it.
-    """
-
-    pull_request: PullRequest
-    review: Review
-    diff: bytes
-    head: Tree
-    checkout: Callable[[Path], None]
-    sandbox: Callable[[], AbstractContextManager[Sandbox]]
-    capture: Callable[[Path], bytes]
-    fixed: Callable[[], Tree]
-    directory: Path
-    repeat: int
-    log: Callable[[str], None]
+    from ..core.model import Revision
 
 
 class Agent(Protocol):

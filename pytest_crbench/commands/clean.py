@@ -18,7 +18,9 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         description="Remove the containers, images and local sandboxes that carry our labels. What a run that "
         "is under way uses stays, unless --force. Runs in .crbench/runs are never touched.",
     )
-    parser.add_argument("--all", action="store_true", help="also empty the cache (archives, trees, environments)")
+    parser.add_argument(
+        "--all", action="store_true", help="also empty the cache (archives, trees, environments)"
+    )
     parser.add_argument("--force", action="store_true", help="also what a run under way uses")
     parser.add_argument("--cache", metavar="DIR", help="the cache folder (default: the user's cache)")
     parser.set_defaults(run=run)

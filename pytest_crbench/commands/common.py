@@ -12,7 +12,17 @@ if TYPE_CHECKING:
 
     from ..settings import Settings
 
-_SHARED = ("sandbox", "base-image", "ca-bundle", "index-url", "cache", "memory", "cpus", "pids", "test-timeout")
+_SHARED = (
+    "sandbox",
+    "base-image",
+    "ca-bundle",
+    "index-url",
+    "cache",
+    "memory",
+    "cpus",
+    "pids",
+    "test-timeout",
+)
 
 
 def add_sandbox_options(parser: argparse.ArgumentParser, *, leave_out: tuple[str, ...] = ()) -> None:

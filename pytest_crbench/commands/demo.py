@@ -57,7 +57,9 @@ def run(args: argparse.Namespace) -> int:
 
     settings = settings_of(args, dataset=[args.dataset] if args.dataset else None)
     if importlib.util.find_spec("ruff") is None:
-        raise UsageError("the demo reviews with ruff beside the human comments: pip install 'pytest-crbench[demo]'")
+        raise UsageError(
+            "the demo reviews with ruff beside the human comments: pip install 'pytest-crbench[demo]'"
+        )
     began = time.monotonic()
     _say("1 of 2: the human comments themselves. Some of them carry a suggestion; the agent applies those.")
     human = _evaluate(settings, "human", "human")

@@ -28,14 +28,21 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         description="Run every hidden test several times at head and at fixed, in the chosen sandbox. Exit "
         "status: 0 everything holds, 1 something does not, 2 wrong usage or no sandbox.",
     )
-    parser.add_argument("dataset", nargs="*", metavar="DATASET",
-                        help="folder of a dataset or an instance, or a bundled name (default: releases)")
+    parser.add_argument(
+        "dataset",
+        nargs="*",
+        metavar="DATASET",
+        help="folder of a dataset or an instance, or a bundled name (default: releases)",
+    )
     parser.add_argument("-k", dest="keyword", metavar="TEXT", help="only instances whose id contains TEXT")
     parser.add_argument("--repeats", type=int, default=3, metavar="N", help="runs at each side (default 3)")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="instances at once (default 2)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write a report")
-    parser.add_argument("--write", action="store_true",
-                        help="record the result in the [validation] table of each instance that holds")
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help="record the result in the [validation] table of each instance that holds",
+    )
     add_sandbox_options(parser)
     parser.set_defaults(run=run)
     return parser
@@ -81,8 +88,11 @@ def _validate(
     session = secrets.token_hex(8)
     backend = assemble.make_backend(settings, settings.sandbox, session, lambda _line: None)
     described = backend.describe()
-    print(f"crbench: validating {len(instances)} instances in the sandbox {backend.name}, "
-          f"{args.repeats} runs at each side", flush=True)
+    print(
+        f"crbench: validating {len(instances)} instances in the sandbox {backend.name}, "
+        f"{args.repeats} runs at each side",
+        flush=True,
+    )
     found: dict[str, list[Validation]] = {}
     with tempfile.TemporaryDirectory(prefix="crbench-") as folder:
         invocation = assemble.Invocation(Path(folder), session, backend.name)
@@ -130,8 +140,10 @@ def _conclude(found: list[Validation], instances: int, repeats: int, described: 
     bad = [v for v in found if not v.holds]
     flaky = [f"{v.instance}::{v.check}" for v in bad if v.flaky]
     held = len(found) - len(bad)
-    print(f"crbench: {held} of {len(found)} checks of {instances} instances hold, {repeats} runs at each side, "
-          f"sandbox {described.get('name')}")
+    print(
+        f"crbench: {held} of {len(found)} checks of {instances} instances hold, {repeats} runs at each side, "
+        f"sandbox {described.get('name')}"
+    )
     if flaky:
         print(f"crbench: flaky, quarantine them: {', '.join(flaky)}")
     if bad:
@@ -140,5 +152,3 @@ def _conclude(found: list[Validation], instances: int, repeats: int, described: 
             print(f"crbench: broken: {names}")
         print("crbench: FAILED", file=sys.stderr)
     return 1 if bad else 0
-
-

@@ -14,13 +14,13 @@ from .identity import unmeasured
 from .model import Changes, Key, PullRequest, Review, Revision, Tree, Trees, Verdict
 from .status import Status
 from .store import write_atomic
+from .tasks import AgentTask, ReviewTask
 from .text import decode, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from ..agents.protocol import AgentTask
     from ..runners.protocol import Observation, Runner
     from ..sandbox.protocol import EnvironmentRef
     from .evaluate import Evaluator, Workspace
@@ -136,8 +136,6 @@ class Evaluation:
         return {**value, "raw": None}
 
     def _make_review(self) -> dict[str, Any]:
-        from ..reviewers.protocol import ReviewTask
-
         self.log(f"review {self.repeat}: {self.owner.parts.reviewer.name} starts")
         task = ReviewTask(
             instance=self.instance,
@@ -203,8 +201,6 @@ class Evaluation:
         return records.revision_to(revision)
 
     def _agent_task(self) -> AgentTask:
-        from ..agents.protocol import AgentTask
-
         parts, limits = self.owner.parts, self.owner.limits
         return AgentTask(
             pull_request=self.pull_request,
@@ -336,11 +332,7 @@ class Evaluation:
         """Put back what would steer the test run, unless one of the instance's comments is about it."""
         environment = self.instance.environment
         about = {c.comment.path for c in self.instance.checks}
-        bad = {
-            path
-            for path in changes.paths
-            if path not in about and self.runner.steers(path, environment)
-        }
+        bad = {path for path in changes.paths if path not in about and self.runner.steers(path, environment)}
         bad -= self._at_head(bad)
         kept = Changes(
             files=tuple(f for f in changes.files if f.path not in bad),

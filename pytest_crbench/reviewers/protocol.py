@@ -2,32 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ..core.tasks import ReviewTask as ReviewTask
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
+    from collections.abc import Mapping
 
-    from ..core.model import Instance, PullRequest, Review
-
-
-@dataclass(frozen=True)
-class ReviewTask:
-    """One review to make.
-
-    ``checkout`` writes a private copy of the two-commit repository to a new folder. ``directory`` is the
-    evaluation's folder in the run directory, where raw output goes; ``instance`` is for reviewers that are
-    part of the harness (``human``, ``file:``) and is never shown to a program under test.
-    """
-
-    instance: Instance
-    pull_request: PullRequest
-    diff: bytes
-    checkout: Callable[[Path], None]
-    directory: Path
-    repeat: int
-    log: Callable[[str], None]
+    from ..core.model import Review
 
 
 class Reviewer(Protocol):
