@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 #: On every container and image of ours.
 LABEL = "crbench"
+#: Where things are in every image of ours.
+WORKDIR, SCRATCH, VENV = "/workspace", "/scratch", "/venv"
+PYTHON = f"{VENV}/bin/python"
 _TAIL = 3000
 
 
@@ -56,14 +59,20 @@ class Execute:
 
 @contextmanager
 def build_container(
-    client: APIClient, settings: SandboxSettings, image: str, *, network: bool
+    client: APIClient,
+    settings: SandboxSettings,
+    image: str,
+    *,
+    network: bool,
+    capabilities: tuple[str, ...] = (),
 ) -> Iterator[Execute]:
-    """Run a build container: root without capabilities, ending itself when its time is up."""
+    """Run a build container: root with no other ``capabilities``; it ends itself when its time is up."""
     with engine_errors(f"starting a build container of {image}"):
         host = client.create_host_config(
             init=True,
             auto_remove=True,
             cap_drop=["ALL"],
+            cap_add=list(capabilities),
             security_opt=["no-new-privileges"],
             network_mode=None if network else "none",
         )

@@ -7,8 +7,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InfraError
-from . import archive, image
-from .build import remove
+from . import archive
+from .build import PYTHON, SCRATCH, VENV, WORKDIR, remove
 from .engine import engine_errors, run
 from .protocol import ExecResult
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from ..core.model import File
     from .engine import Ran
+    from .image import Built
     from .protocol import Limits
     from .settings import SandboxSettings
 
@@ -29,8 +30,8 @@ _GRACE = 2
 #: Seconds after the inner time-out at which the container itself is ended.
 _OUTER = 10.0
 _VARIABLES = {
-    "PATH": f"{image.VENV}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-    "HOME": f"{image.SCRATCH}/home",
+    "PATH": f"{VENV}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME": f"{SCRATCH}/home",
     "LANG": "C.UTF-8",
     "TZ": "UTC",
 }
@@ -56,15 +57,15 @@ sys.exit(128 - code if code < 0 else code)
 class DockerSandbox:
     """One container holding a writable copy of a tree."""
 
-    workdir = image.WORKDIR
-    scratch = image.SCRATCH
-    python = image.PYTHON
+    workdir = WORKDIR
+    scratch = SCRATCH
+    python = PYTHON
 
     def __init__(
         self,
         client: APIClient,
         container: str,
-        built: image.Built,
+        built: Built,
         limits: Limits,
         settings: SandboxSettings,
     ) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import uuid
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..core import digest
-from ..core.errors import InvalidInstanceError
 from . import archive, build, image
 from .container import DockerSandbox
 from .engine import engine_errors
@@ -36,7 +36,7 @@ class DockerBackend:
         self._client = client
         self._settings = settings
         self._environments: dict[Environment, EnvironmentRef] = {}
-        self._trees: dict[tuple[str, str], str] = {}
+        self._trees: dict[tuple[image.Built, str], str] = {}
         self._version: dict[str, Any] | None = None
 
     def describe(self) -> dict[str, Any]:
@@ -61,23 +61,18 @@ class DockerBackend:
 
         Raises:
             InfraError: naming what failed (base image, resolution, installation, engine) and what to do.
-            InvalidInstanceError: for ``install = "editable"``.
         """
         known = self._environments.get(wanted)
         if known is not None:
             return known
-        if wanted.install != "none":
-            raise InvalidInstanceError(
-                f'environment.install = "{wanted.install}" is not supported by the docker sandbox '
-                'yet; use "none" and name the import roots',
-                reason="install",
-            )
         base = image.find_base(self._client, self._settings, wanted.python)
         pins = resolve(wanted, base.interpreter, self._settings)
         name = digest.of(
             {"pins": pins, "python": base.interpreter.version, "base": base.id, "recipe": image.RECIPE}
         )
         built = image.build_environment(self._client, self._settings, base, pins, name)
+        if wanted.install == "editable":
+            name, built = digest.of([name, "editable"]), replace(built, editable=True)
         ref = EnvironmentRef(name, base.interpreter.version, pins, built)
         self._environments[wanted] = ref
         return ref
@@ -128,7 +123,7 @@ class DockerBackend:
     def _create(self, built: image.Built, tree: Tree, limits: Limits, network: bool) -> str:
         from docker.errors import ImageNotFound
 
-        key = (built.tag, tree.digest)
+        key = (built, tree.digest)
         tag = self._trees.get(key) or image.build_tree(self._client, self._settings, built, tree)
         with engine_errors("creating a sandbox"):
             try:
@@ -166,6 +161,6 @@ class DockerBackend:
         return str(made["Id"])
 
     def _put_git(self, container: str, built: image.Built, git: Path) -> None:
-        data = archive.pack_folder(git, f"{image.WORKDIR}/.git", built.uid, keep=[image.WORKDIR])
+        data = archive.pack_folder(git, f"{build.WORKDIR}/.git", built.uid, keep=[build.WORKDIR])
         with engine_errors("copying the repository into the sandbox"):
             self._client.put_archive(container, "/", data)

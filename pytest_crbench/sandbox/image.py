@@ -7,36 +7,30 @@ commands; what is committed afterwards holds neither, in no layer and no history
 from __future__ import annotations
 
 import json
-import uuid
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..core import digest
 from ..core.errors import InfraError
-from ..core.model import File
 from ..core.store import locked, write_json
 from ..core.text import decode
-from . import archive
-from .build import build_container, build_image, template
+from . import archive, install
+from .build import SCRATCH, VENV, WORKDIR, build_container, build_image, template
 from .engine import connect, engine_errors
-from .indexes import pip_environment, redact
 from .interpreters import PROBE, Interpreter, minor_for, parse_probe, satisfies
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from docker import APIClient
 
     from ..core.model import Tree
-    from .engine import Ran
     from .settings import SandboxSettings
 
 #: Raise when the templates or the steps below change what an image holds.
 RECIPE = 1
-WORKDIR, SCRATCH, VENV = "/workspace", "/scratch", "/venv"
-PYTHON = f"{VENV}/bin/python"
-_USER_LABEL, _TIMEOUT_LABEL = "crbench.uid", "crbench.timeout"
-_TAIL = 3000
-_COMMIT_TIMEOUT = 600.0
+_TIMEOUT_LABEL = "crbench.timeout"
 
 
 @dataclass(frozen=True)
@@ -51,11 +45,15 @@ class Base:
 
 @dataclass(frozen=True)
 class Built:
-    """An environment image: its tag, its user's id, and whether it has ``timeout -k``."""
+    """An environment image: its tag, its user's id, and whether it has ``timeout -k``.
+
+    ``editable``: trees on top of it are installed in it, as a link to where they lie.
+    """
 
     tag: str
     uid: int
     has_timeout: bool
+    editable: bool = False
 
 
 def find_base(client: APIClient, settings: SandboxSettings, specifier: str) -> Base:
@@ -96,7 +94,8 @@ def build_environment(
         if (found := find_image(client, tag)) is None:
             settings.log(f"building environment image {tag[:24]} on {base.name}: {', '.join(pins)}")
             prepared = _prepare(client, settings, base)
-            _install(client, settings, prepared, base, pins, tag)
+            said = {_TIMEOUT_LABEL: "yes" if base.has_timeout else "no"}
+            install.install_pins(client, settings, prepared, pins, tag, said)
             found = find_image(client, tag)
     if found is None:
         raise InfraError(f"the engine lost {tag} as soon as it was built; run again", reason="image")
@@ -107,21 +106,31 @@ def build_tree(client: APIClient, settings: SandboxSettings, environment: Built,
     """Return the tag of the image that holds ``tree`` on top of an environment, building it if nobody has.
 
     Raises:
-        InfraError: if the engine cannot build it.
+        InfraError: if the engine cannot build it, or an editable installation fails.
+        InvalidInstanceError: if an editable installation is more than a link to the tree.
     """
-    name = digest.of([environment.tag, tree.digest, RECIPE])
-    tag = f"crbench-tree:{name}"
-    if find_image(client, tag) is not None:
-        return tag
-    with locked(
-        settings.cache / "locks" / f"{tag.replace(':', '-')}.lock", log=settings.log, what="tree image"
-    ):
-        if find_image(client, tag) is None:
-            add = partial(
-                archive.add_tree, entries=digest.walk(tree.path), prefix="tree", owner=environment.uid
-            )
-            values = {"image": environment.tag, "uid": environment.uid, "workdir": WORKDIR}
-            build_image(client, settings, "tree.Dockerfile.j2", values, tag, add)
+    if environment.editable:
+        plain = build_tree(client, settings, replace(environment, editable=False), tree)
+        add = partial(install.install_editable, client, settings, plain, tree, environment.uid)
+        return _once(client, settings, [plain, "editable", RECIPE], add)
+
+    def build(tag: str) -> None:
+        entries = partial(
+            archive.add_tree, entries=digest.walk(tree.path), prefix="tree", owner=environment.uid
+        )
+        values = {"image": environment.tag, "uid": environment.uid, "workdir": WORKDIR}
+        build_image(client, settings, "tree.Dockerfile.j2", values, tag, entries)
+
+    return _once(client, settings, [environment.tag, tree.digest, RECIPE], build)
+
+
+def _once(client: APIClient, settings: SandboxSettings, content: Any, build: Callable[[str], None]) -> str:
+    tag = f"crbench-tree:{digest.of(content)}"
+    if find_image(client, tag) is None:
+        lock = settings.cache / "locks" / f"{tag.replace(':', '-')}.lock"
+        with locked(lock, log=settings.log, what="tree image"):
+            if find_image(client, tag) is None:
+                build(tag)
     return tag
 
 
@@ -142,7 +151,7 @@ def find_image(client: APIClient, name: str) -> dict[str, Any] | None:
 
 def _built(tag: str, found: dict[str, Any]) -> Built:
     said = found["Config"].get("Labels") or {}
-    return Built(tag, int(said[_USER_LABEL]), said[_TIMEOUT_LABEL] == "yes")
+    return Built(tag, int(said[install.USER_LABEL]), said[_TIMEOUT_LABEL] == "yes")
 
 
 def _inspect_or_pull(client: APIClient, settings: SandboxSettings, name: str) -> dict[str, Any]:
@@ -206,57 +215,3 @@ def _prepare(client: APIClient, settings: SandboxSettings, base: Base) -> str:
             command = json.dumps([base.interpreter.path, "-I", "-c", script])
             build_image(client, settings, "user.Dockerfile.j2", {"image": base.id, "command": command}, tag)
     return tag
-
-
-def _install(
-    client: APIClient, settings: SandboxSettings, image: str, base: Base, pins: tuple[str, ...], tag: str
-) -> None:
-    """Install pins in a container that has the network, and commit it as ``tag``."""
-    folder = f"/tmp/{uuid.uuid4().hex[:12]}"
-    files = [File("pins.txt", ("\n".join(pins) + "\n").encode())]
-    bundle = None
-    if settings.ca_bundle is not None:
-        bundle = f"{folder}/ca.pem"
-        files.append(File("ca.pem", _read_bundle(settings)))
-    with build_container(client, settings, image, network=True) as execute:
-        with engine_errors("copying the pins to the build container"):
-            client.put_archive(execute.container, "/", archive.pack(files, folder, 0, keep=["/tmp"]))
-        command = [PYTHON, "-I", "-m", "pip", "install", "--no-deps", "-r", f"{folder}/pins.txt"]
-        done = execute(command, settings.build_timeout, pip_environment(settings, bundle))
-        if done.returncode != 0:
-            raise InfraError(_pip_failed(done, pins, settings), reason="install")
-        uid = decode(execute(["id", "-u", "user"], 60.0).stdout).strip()
-        execute(["rm", "-rf", folder], 60.0)
-        changes = [
-            f"LABEL {_USER_LABEL}={uid} {_TIMEOUT_LABEL}={'yes' if base.has_timeout else 'no'}",
-            'LABEL crbench.session="" crbench.owner=""',
-            'CMD ["sleep", "3600"]',
-        ]
-        committer = connect(_COMMIT_TIMEOUT)
-        repository, _, version = tag.partition(":")
-        with engine_errors(f"committing {tag}"):
-            committer.commit(execute.container, repository, version, changes=changes)
-        committer.close()
-
-
-def _pip_failed(done: Ran, pins: tuple[str, ...], settings: SandboxSettings) -> str:
-    what = (
-        f"did not end within {settings.build_timeout:.0f} s"
-        if done.late
-        else f"exit status {done.returncode}"
-    )
-    said = redact(decode(done.stdout + b"\n" + done.stderr), settings).strip()[-_TAIL:]
-    return (
-        f"pip install of {', '.join(pins)} in the environment image: {what}:\n{said}\n"
-        "Check the network, the index settings and the CA bundle (PIP_INDEX_URL, PIP_CERT) of this machine"
-    )
-
-
-def _read_bundle(settings: SandboxSettings) -> bytes:
-    assert settings.ca_bundle is not None
-    try:
-        return settings.ca_bundle.read_bytes()
-    except OSError as error:
-        raise InfraError(
-            f"cannot read the CA bundle {settings.ca_bundle}: {error.strerror}", reason="ca-bundle"
-        ) from error

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_crbench.core.errors import InfraError
-from pytest_crbench.core.model import Environment, Tree
+from pytest_crbench.core.model import Environment, File, Tree
 from pytest_crbench.core.processes import SESSION_VARIABLE
 from pytest_crbench.sandbox.choose import choose
 from pytest_crbench.sandbox.clean import clean
@@ -308,6 +308,34 @@ def test_a_base_image_that_cannot_be_had_names_the_option(docker_kit: Any, clien
 def test_a_base_image_with_another_python_is_refused(docker_kit: Any, client: APIClient) -> None:
     with pytest.raises(InfraError, match=r"has Python 3\.\d+\.\d+, but the environment asks for >=3\.15"):
         DockerBackend(client, docker_kit.settings).environment(Environment(python=">=3.15"))
+
+
+def test_an_editable_installation_is_a_link_to_the_tree_and_changes_nothing_there(
+    docker_kit: Any, tmp_path: Path
+) -> None:
+    """What an installation leaves in the tree would look like an agent's work."""
+    from pytest_crbench.core import digest
+
+    root = tmp_path / "tree"
+    (root / "src" / "edited").mkdir(parents=True)
+    (root / "src" / "edited" / "__init__.py").write_text("VALUE = 1\n")
+    (root / "pyproject.toml").write_text(
+        '[build-system]\nrequires = ["setuptools>=64"]\nbuild-backend = "setuptools.build_meta"\n'
+        '[project]\nname = "edited"\nversion = "4.5.6"\n'
+    )
+    tree = Tree(root, digest.of_tree(root))
+    environment = docker_kit.backend.environment(
+        Environment(requirements=("markupsafe",), as_of="2024-06-01", install="editable")
+    )
+    assert environment.digest != docker_kit.environment.digest
+    with docker_kit.backend.open(environment, tree, limits=Limits(lifetime=100)) as box:
+        box.put([File("src/edited/__init__.py", b"VALUE = 2\n")], box.workdir)
+        look = "import edited,importlib.metadata as m;print(edited.VALUE,edited.__file__,m.version('edited'))"
+        done = box.exec([box.python, "-I", "-B", "-c", look], timeout=20, cwd="/")
+        assert done.stdout == b"2 /workspace/src/edited/__init__.py 4.5.6\n", done
+        box.put([File("src/edited/__init__.py", b"VALUE = 1\n")], box.workdir)
+        box.export(tmp_path / "out")
+    assert digest.of_tree(tmp_path / "out") == tree.digest
 
 
 # Choosing and cleaning
