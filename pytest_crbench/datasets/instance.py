@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from dataclasses import asdict
 from datetime import date
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from pathlib import Path
+from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
@@ -21,9 +23,6 @@ from .schema import (
     PypiSource,
     TreeSource,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -182,8 +181,8 @@ def _check_place(file: Path, key: str, comment: CommentTable, problems: Problems
 
 
 def _test(file: Path, key: str, name: str, problems: Problems) -> str:
-    folder = file.parent.resolve()
-    path = (folder / name).resolve()
+    folder = _real(file.parent)
+    path = _real(folder / name)
     if not _stays_inside(name) or not path.is_relative_to(folder):
         problems.add(file, key, name, "a file inside the instance's folder")
     elif not name.endswith(".py"):
@@ -224,7 +223,7 @@ def _patch_source(file: Path, table: GitPatchSource, problems: Problems) -> tupl
     for key, name in (("patch", table.patch), ("fixed_patch", table.fixed_patch)):
         if name is None:
             continue
-        paths[key] = path = (file.parent / name).resolve()
+        paths[key] = path = _real(file.parent / name)
         if path.is_file():
             contents[key] = digest.of_file(path)
         else:
@@ -248,7 +247,7 @@ def _tree_source(file: Path, table: TreeSource, problems: Problems) -> tuple[Sou
     for key, name in (("base", table.base), ("head", table.head), ("fixed", table.fixed)):
         if name is None:
             continue
-        paths[key] = path = (file.parent / name).resolve()
+        paths[key] = path = _real(file.parent / name)
         if path.is_dir():
             contents[key] = digest.of_tree(path)
         else:
@@ -258,8 +257,13 @@ def _tree_source(file: Path, table: TreeSource, problems: Problems) -> tuple[Sou
 
 def _url(file: Path, url: str) -> str:
     """Resolve a URL that is a path relative to the instance's folder."""
-    return str((file.parent / url).resolve()) if url.startswith(("./", "../")) else url
+    return str(_real(file.parent / url)) if url.startswith(("./", "../")) else url
 
 
 def _stays_inside(path: str) -> bool:
     return not path.startswith("/") and "\0" not in path and "\\" not in path and ".." not in path.split("/")
+
+
+def _real(path: Path) -> Path:
+    """Resolve links; unlike `Path.resolve` it does not raise for links that go in circles."""
+    return Path(os.path.realpath(path))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -73,7 +72,7 @@ class Cache:
 
     def _make(self, key: str, what: str, make: Callable[[TreeWriter], None]) -> Tree:
         folder = self.root / "trees" / key
-        fresh = folder.with_name(f".{key}.new")
+        fresh, aside = folder.with_name(f".{key}.new"), folder.with_name(f".{key}.old")
         try:
             discard(fresh)  # what a killed process left
             (fresh / "tree").mkdir(parents=True)
@@ -83,11 +82,11 @@ class Cache:
             content = digest.of_tree(fresh / "tree")
             record = {"what": what, "digest": content, "stamp": _stamp(fresh / "tree")}
             write_json(fresh / "record.json", record)
+            discard(aside)
             if folder.exists():
-                aside = folder.with_name(f".{key}.{uuid.uuid4().hex[:8]}.old")
                 folder.rename(aside)
-                discard(aside)
             fresh.rename(folder)
+            discard(aside)
         except OSError as error:
             raise InfraError(
                 f"{what}: cannot write the cache {self.root}: {error.strerror or error}. Free some space or "

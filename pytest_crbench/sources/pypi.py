@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import TYPE_CHECKING
 
 from ..core import digest
@@ -78,7 +77,7 @@ def _download(package: str, artifact: Artifact, path: Path, cache: Cache, index:
     with Client(index.ca_bundle, cache.log) as client:
         url = _find(package, artifact, client, index)
         cache.log(f"downloading {artifact.file}")
-        temporary = path.with_name(f".{artifact.file}.{uuid.uuid4().hex[:8]}.tmp")
+        temporary = path.with_name(f".{artifact.file}.part")  # ours alone: the lock is held
         try:
             temporary.parent.mkdir(parents=True, exist_ok=True)
             with temporary.open("wb") as stream:

@@ -309,6 +309,12 @@ def test_a_test_that_is_a_link_out_of_the_folder(tmp_path):
     assert "comment[0].test: found 'test_limit.py', expected a file inside" in problems(tmp_path / "set")
 
 
+def test_a_test_that_is_a_link_to_itself(tmp_path):
+    folder = instance(tmp_path, test=None)
+    (folder / "test_limit.py").symlink_to("test_limit.py")
+    assert "comment[0].test: found 'test_limit.py', expected a file: there is no" in problems(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("content", "message"), [(b"\xff\xfe", "that is UTF-8 text"), (b" \n", "that is not empty")]
 )

@@ -7,9 +7,13 @@ import io
 import os
 import stat
 import tarfile
+import tempfile
 import zipfile
+from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.archives import sdist, zipped
 
 from pytest_crbench.core import digest
@@ -230,3 +234,39 @@ def test_a_zip_that_lies_about_a_size(tmp_path):
 )
 def test_damaged_archives(tmp_path, name, content):
     refuse(tmp_path, name, content, "cannot be unpacked")
+
+
+PATHS = st.lists(st.sampled_from(["a", "b", "c", "..", ".", "", ".git"]), min_size=1, max_size=4).map(
+    "/".join
+)
+ENTRIES = st.lists(st.tuples(st.sampled_from("fffslh"), PATHS, PATHS), max_size=8)
+
+
+@given(ENTRIES)
+@settings(max_examples=150, deadline=None)
+def test_whatever_the_entries_nothing_leaves_the_tree(entries):
+    kinds = {"s": tarfile.SYMTYPE, "l": tarfile.SYMTYPE, "h": tarfile.LNKTYPE}
+    made = []
+    for kind, name, target in entries:
+        if kind == "f":
+            made.append((f"a-1/{name}", b"x"))
+        else:
+            to = f"a-1/{target}" if kind == "h" else target
+            made.append((f"a-1/{name}", b"", {"type": kinds[kind], "linkname": to}))
+    with tempfile.TemporaryDirectory() as folder:
+        outer = Path(folder)
+        (outer / "secret").write_text("secret")
+        (outer / "x").mkdir()
+        try:
+            root, _ = tree(outer / "x", "a-1.tar.gz", sdist(*made))
+        except InvalidInstanceError:
+            root = None
+        inside = outer / "x" / "in" / "tree"
+        seen = {p.relative_to(outer).as_posix() for p in outer.rglob("*") if not p.is_relative_to(inside)}
+        assert seen == {"secret", "x", "x/archives", "x/archives/a-1.tar.gz", "x/in"}
+        if root is not None:
+            for path, mode, _ in digest.walk(root):
+                led = os.path.realpath(root / path)
+                assert (led + "/").startswith(os.path.realpath(root) + "/"), (path, mode)
+                assert ".git" not in path.split("/")
+        discard(outer / "x")
