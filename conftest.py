@@ -1,16 +1,114 @@
-"""What every test of this repository may use."""
+"""What every test of this repository may use, and what becomes of tests whose surroundings are missing.
+
+A test marked ``docker`` or ``network`` is skipped, with the reason, where there is no engine with the base image,
+or no package index. In a build that must have them such a skip is a failure instead: CRBENCH_REQUIRE_DOCKER=1,
+CRBENCH_REQUIRE_NETWORK=1.
+"""
 
 from __future__ import annotations
 
+import os
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).parent
+BASE_IMAGE = os.environ.get("CRBENCH_TEST_BASE_IMAGE", "crbench-base:bookworm")
 
 
 @pytest.fixture
 def repo_root() -> Path:
     return ROOT
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for need, missing in _NEEDS.items():
+        if item.get_closest_marker(need) is None:
+            continue
+        reason = missing()
+        if reason and _required(need):
+            pytest.fail(f"{_variable(need)} is set, but {reason}", pytrace=False)
+        if reason:
+            pytest.skip(reason)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for need in _NEEDS:
+        ran, skipped = _counts(terminalreporter, need)
+        if ran or skipped:
+            terminalreporter.write_line(f"{need} tests: {ran} run, {skipped} skipped")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A required test that skipped itself for another reason fails the build as well."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or session.exitstatus != pytest.ExitCode.OK:
+        return
+    if any(_required(need) and _counts(reporter, need)[1] for need in _NEEDS):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _counts(reporter: pytest.TerminalReporter, need: str) -> tuple[int, int]:
+    """How many tests with a marker ran, and how many were skipped."""
+
+    def number(*outcomes: str) -> int:
+        reports = [r for outcome in outcomes for r in reporter.stats.get(outcome, [])]
+        return len({r.nodeid for r in reports if need in getattr(r, "keywords", {})})
+
+    return number("passed", "failed", "error", "xfailed", "xpassed"), number("skipped")
+
+
+def _variable(need: str) -> str:
+    return f"CRBENCH_REQUIRE_{need.upper()}"
+
+
+def _required(need: str) -> bool:
+    return os.environ.get(_variable(need), "") not in ("", "0")
+
+
+@cache
+def _no_docker() -> str:
+    """Why Docker tests cannot run; empty if they can. Asked at most once per process."""
+    from docker.errors import ImageNotFound
+
+    from pytest_crbench.core.errors import InfraError
+    from pytest_crbench.sandbox.engine import connect
+
+    try:
+        connect(timeout=10).inspect_image(BASE_IMAGE)
+    except InfraError as error:
+        return str(error)
+    except ImageNotFound:
+        return f"the Docker engine has no image {BASE_IMAGE} (.ci/engine makes it)"
+    return ""
+
+
+@cache
+def _no_network() -> str:
+    """Why tests that need the package index cannot run; empty if they can."""
+    import requests
+
+    from pytest_crbench.sources.settings import IndexSettings
+    from pytest_crbench.sources.urls import redact
+
+    index = IndexSettings.from_environment()
+    url = index.urls()[0].rstrip("/") + "/iniconfig/"
+    verify = str(index.ca_bundle) if index.ca_bundle else True
+    try:
+        answer = requests.get(url, timeout=20, verify=verify, stream=True)
+    except (requests.RequestException, OSError) as error:
+        return f"no package index at {redact(url)}: {type(error).__name__}"
+    with answer:
+        return "" if answer.ok else f"no package index: {redact(url)} answers {answer.status_code}"
+
+
+_NEEDS: dict[str, Callable[[], str]] = {"docker": _no_docker, "network": _no_network}
