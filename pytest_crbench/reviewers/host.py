@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -31,6 +32,8 @@ ORDINARY = (
     "http_proxy https_proxy all_proxy no_proxy"
 )
 STDOUT, STDERR, OUT, RECORD = "review.stdout", "review.stderr", "review.out", "review.run.json"
+#: Why a program did not start that says nothing of the program.
+_MACHINE = frozenset({errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE})
 #: A shorter value of a variable is no secret worth the damage that replacing it does.
 _SECRET_LENGTH = 8
 
@@ -99,7 +102,7 @@ def execute(
     out: Path | None,
     log: Callable[[str], None],
 ) -> tuple[Completed, bytes]:
-    """Run a program, keep all that it wrote, and return what it did and its review's bytes.
+    """Run a program, keep all that it wrote, and return what it did and its review's bytes, without secrets.
 
     ``shown`` is the argv as the user wrote it; ``out`` the file that holds the review, or None for stdout.
     ``review.stdout``, ``review.stderr``, ``review.out`` and ``review.run.json`` are kept in ``directory``.
@@ -117,17 +120,21 @@ def execute(
             argv, cwd=cwd, env=env, timeout=options.timeout, output_limit=options.output_limit
         )
     except OSError as error:
+        if error.errno in _MACHINE:
+            raise InfraError(f"no process can be started: {error.strerror}", reason="processes") from error
         raise ReviewerError(
             f"the reviewer cannot be started: {printable(shown[0])}: {error.strerror}. Is it an executable "
             "for this machine?",
             reason="crashed",
         ) from error
     values = secrets(options)
-    written, problem = (done.stdout, None) if out is None else _output(out, options.output_limit)
-    write_atomic(directory / STDOUT, scrub(done.stdout, values))
+    stdout = scrub(done.stdout, values)
+    written, problem = (stdout, None) if out is None else _output(out, options.output_limit)
+    written = scrub(written, values)
+    write_atomic(directory / STDOUT, stdout)
     write_atomic(directory / STDERR, scrub(done.stderr, values))
     if out is not None:
-        write_atomic(directory / OUT, scrub(written, values))
+        write_atomic(directory / OUT, written)
     record = {
         "argv": list(shown),
         "returncode": done.returncode,

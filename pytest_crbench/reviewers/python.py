@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -106,7 +106,8 @@ def python_reviewer(name: str, spec: str, options: ReviewerOptions, cwd: Path) -
             timeout=min(options.timeout, _CHECK_TIMEOUT),
         )
     if done.returncode == 0:
-        return PythonReviewer(options.name or name, spec, cwd, options)
+        # Exit statuses are those of our own child: that a linter may exit with 1 does not concern it.
+        return PythonReviewer(options.name or name, spec, cwd, replace(options, exit_ok=(0,)))
     lines = decode(host.scrub(done.stderr, host.secrets(options))).strip().splitlines()
     said = printable(lines[-1]) if lines else f"exit status {done.returncode}"
     if done.timed_out:

@@ -163,6 +163,7 @@ found["where"] = os.getcwd()
 found["diff text"] = open(found["diff"]).read()
 found["log"] = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
 found["env"] = dict(os.environ)
+found["backwards"] = os.environ["TOOL_TOKEN"][::-1]
 open("app/core.py", "w").write("changed")
 print(json.dumps({"comments": [{"body": json.dumps(found)}]}))
 print("token", os.environ["TOOL_TOKEN"], file=sys.stderr)
@@ -178,7 +179,8 @@ print("token", os.environ["TOOL_TOKEN"], file=sys.stderr)
     assert (found["title"], found["body"]) == ("Title; $(touch pwned)", "Body {x} 'q'")
     assert found["cwd"] == str(Path.cwd())
     assert "app" in found["files"]
-    assert found["env"]["TOOL_TOKEN"] == "s3cr3t-t0ken"
+    assert found["backwards"] == "nek0t-t3rc3s"
+    assert found["env"]["TOOL_TOKEN"] == "***"
     assert "OTHER_TOKEN" not in found["env"]
     assert "one" not in Path(found["workspace"]).parts
     assert not Path(found["workspace"]).is_relative_to(tmp_path / "run")
@@ -187,6 +189,15 @@ print("token", os.environ["TOOL_TOKEN"], file=sys.stderr)
     for path in (tmp_path / "run").iterdir():
         assert "s3cr3t" not in path.read_text()
     assert "token ***" in (tmp_path / "run/review.stderr").read_text()
+
+
+def test_a_key_in_a_comment_is_not_passed_on(
+    script: Any, project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOL_TOKEN", 'quo"ted-s3cr3t')
+    body = "print(json.dumps([{'body': 'my key is ' + os.environ['TOOL_TOKEN']}]))"
+    review = script(body, environment=("TOOL_TOKEN",)).review(project.task(tmp_path / "run"))
+    assert review.comments[0].body == "my key is ***"
 
 
 def test_old_output_is_not_read_again(script: Any, project: Any, tmp_path: Path) -> None:

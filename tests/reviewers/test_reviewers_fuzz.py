@@ -62,13 +62,13 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> ParseContext:
 
 def survives(raw: bytes, context: ParseContext) -> None:
     for format in PARSERS:
-        began = time.monotonic()
+        began = time.process_time()
         try:
             parsed = parse(raw, format, context)
         except Unreadable:
             continue
         finally:
-            assert time.monotonic() - began < 5
+            assert time.process_time() - began < 5
         assert isinstance(parsed, Parsed)
         for comment in parsed.comments:
             json.dumps([comment.path, comment.body, comment.suggestion, comment.rule]).encode()
@@ -129,7 +129,7 @@ def mutated(value: Any, data: st.DataObject) -> Any:
         b'{"a":\n' * 300_000,
         b'["\n' * 500_000,
         b"[1,\n" * 500_000,
-        b"[\n" + b"[],\n" * 500_000,
+        b"[\n" + b"[],\n" * 3_000_000,
         b"[" + b"1," * 900 + b"\n" + b"[1,\n" * 200_000,
         b"```json\n" * 500_000,
         b"```suggestion\n" * 200_000,
@@ -140,7 +140,7 @@ def mutated(value: Any, data: st.DataObject) -> Any:
         b'[{"path": "\\"' + b"\\\\303" * 200_000 + b'\\"", "body": "b", "line": 1}]',
         b"9" * 1_000_000,
         b"<a " * 500_000,
-        b"\xff\xfe" + b"\x00\xd8" * 500_000,
+        b"\xff\xfe" + b"\x00\xd8" * 100_000,
         b'[{"body": "b", "line": 1' + b"0" * 4000 + b"}]",
     ],
     ids=lambda raw: repr(raw[:12]),

@@ -98,6 +98,7 @@ def embedded(text: str, accept: Callable[[Any], bool]) -> list[Any]:
     decoder, found, at, spent = json.JSONDecoder(), [], 0, 0
     while (opening := _OPENING.search(text, at)) is not None:
         start = at = opening.end()
+        spent += 256  # an attempt costs something, even one that fails at once
         if spent > _SEARCH_BUDGET:
             raise Unreadable("the output is prose with too many beginnings of JSON to find a review in it")
         end_of_line = text.find("\n", start)
