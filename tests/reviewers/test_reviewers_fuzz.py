@@ -129,7 +129,7 @@ def mutated(value: Any, data: st.DataObject) -> Any:
         b'{"a":\n' * 300_000,
         b'["\n' * 500_000,
         b"[1,\n" * 500_000,
-        b"[\n" + b"[],\n" * 3_000_000,
+        b"[\n" + b"[],\n" * 400_000,
         b"[" + b"1," * 900 + b"\n" + b"[1,\n" * 200_000,
         b"```json\n" * 500_000,
         b"```suggestion\n" * 200_000,
