@@ -1,8 +1,8 @@
 """What every test of this repository may use, and what becomes of tests whose surroundings are missing.
 
-A test marked ``docker`` or ``network`` is skipped, with the reason, where there is no engine with the base image,
-or no package index. In a build that must have them such a skip is a failure instead: CRBENCH_REQUIRE_DOCKER=1,
-CRBENCH_REQUIRE_NETWORK=1.
+A test marked ``docker`` or ``network`` is skipped, with the reason, where there is no engine with the base
+image, or no package index. In a build that must have them such a skip is a failure instead:
+CRBENCH_REQUIRE_DOCKER=1, CRBENCH_REQUIRE_NETWORK=1.
 """
 
 from __future__ import annotations
