@@ -1,4 +1,4 @@
-"""``crbench demo``: a first look at the benchmark, without Docker and without a key; everything is really run."""
+"""``crbench demo``: a first look, without Docker and without a key; everything is really run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ INSTANCES = (
     "xmltodict-0.14.0",
 )
 #: Ruff says with each finding which lines it would replace by what, where it knows.
-_RUFF = "check --isolated --no-cache --exit-zero --output-format=rdjson --select=E4,E7,E9,F,B,RUF,S,UP {workspace}"
+_RUFF = "check --isolated --no-cache --exit-zero --output-format=rdjson --select=E4,E7,E9,F,B {workspace}"
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
@@ -39,8 +39,8 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         "demo",
         help="evaluate two reviewers on a handful of pull requests, without Docker and key",
         description="Evaluate the human comments, then the tool ruff, on a handful of bundled pull requests: "
-        "a coding agent applies the suggestions of the comments, hidden tests decide. Needs the package index, "
-        "no Docker and no key. Takes a minute or two.",
+        "a coding agent applies the suggestions of the comments, hidden tests decide. Needs the package "
+        "index, no Docker and no key. Takes a minute or two.",
     )
     parser.add_argument("--dataset", metavar="PATH", help="another copy of the bundled dataset")
     parser.add_argument("--run-dir", metavar="DIR", help="where runs are written (default .crbench/runs)")
@@ -68,10 +68,11 @@ def run(args: argparse.Namespace) -> int:
     _say("The two side by side, on the same checks:")
     print("\n".join(comparison_text(compare(read_results(human), read_results(ruff)))))
     _say(
-        f"done in {time.monotonic() - began:.0f} s. Each folder above holds results.json, summary.md, every review, "
-        "every patch and the output of every hidden test.",
-        "Next, your own reviewer: pytest --crbench-reviewer='cmd:mytool review --base {base} --head {head}' "
-        "--crbench-agent=suggestions",
+        f"done in {time.monotonic() - began:.0f} s. Every review, patch and output of a hidden test is in",
+        f"  {_shown(human)}",
+        f"  {_shown(ruff)}",
+        "Next, your own reviewer:",
+        "  pytest --crbench-reviewer='cmd:mytool review --base {base} --head {head}' --crbench-agent=suggestions",
     )
     return 0
 
@@ -95,6 +96,8 @@ def _evaluate(settings: Settings, reviewer: str, name: str) -> Path:
         str(empty / "pytest.ini"),
         "--rootdir",
         str(empty),
+        # The table and the verdict, without the heading of a session.
+        "-q",
         "-p",
         "no:cacheprovider",
         *(["-n", "2"] if (os.cpu_count() or 1) > 1 else []),
@@ -125,6 +128,13 @@ def _quoted(word: str) -> str:
     return shlex.quote(word).replace("{", "{{").replace("}", "}}")
 
 
+def _shown(run: Path) -> str:
+    from pathlib import Path
+
+    return str(run.relative_to(Path.cwd())) if run.is_relative_to(Path.cwd()) else str(run)
+
+
 def _say(*lines: str) -> None:
+    print()
     for line in lines:
-        print(f"\ncrbench demo: {line}", flush=True)
+        print(f"crbench demo: {line}", flush=True)
