@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
         f"  {_shown(human)}",
         f"  {_shown(ruff)}",
         "Next, your own reviewer:",
-        "  pytest --crbench-reviewer='cmd:mytool review --base {base} --head {head}' --crbench-agent=suggestions",
+        "  pytest --crbench-agent=suggestions --crbench-reviewer='cmd:mytool --base {base} --head {head}'",
     )
     return 0
 
