@@ -23,7 +23,7 @@ def check_head(head: Observation) -> None:
     if head.ending == "out-of-memory":
         raise InfraError("the hidden test ran out of memory at the unmodified head; raise --crbench-memory")
     if head.foreign:
-        name, file = next(iter(head.foreign.items()))
+        name, file = min(head.foreign.items())
         raise InvalidInstanceError(
             f"module {name} was imported from {file} instead of the tree: take it off the environment's "
             "requirements or correct import_roots",
@@ -66,7 +66,7 @@ def verdict_of(revised: Observation) -> tuple[Status, str]:
             reason="canaries",
         )
     if revised.foreign:
-        name, file = next(iter(revised.foreign.items()))
+        name, file = min(revised.foreign.items())
         return Status.MISSED, f"module {name} was imported from {file}, not from the revised tree"
     if revised.outcome == "passed":
         if revised.ending == "completed" and revised.canaries == "behaved":

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _ALWAYS = ("kind", "category")
 #: More values than this are left to results.json.
 _VALUES = 12
+#: Nearly one value per pull request: a list of the instances, not a facet to look at.
+_NEVER = ("repo",)
 _REASON = 100
 
 
@@ -41,7 +43,7 @@ def many(count: int, noun: str) -> str:
 def worth_showing(summary: Summary) -> Iterator[tuple[str, list[Group]]]:
     """Facets that tell something: kind and category, and others with some, but not too many, values."""
     for facet, groups in summary.facets().items():
-        if facet in _ALWAYS or 1 < len(groups) <= _VALUES:
+        if facet in _ALWAYS or (facet not in _NEVER and 1 < len(groups) <= _VALUES):
             yield facet, groups
 
 

@@ -1,0 +1,149 @@
+"""Whether an instance measures what it says: its hidden tests fail at head and pass at fixed, every time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .errors import StageError
+from .text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from ..runners.protocol import Observation
+    from .evaluation import Evaluation
+    from .model import Check, Tree
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What was found of one check. ``problems`` is empty if it holds; ``flaky`` if its runs disagreed.
+
+    ``head`` and ``fixed`` say what each run showed, e.g. ``failed (AssertionError)``. ``modules`` is the
+    least number of modules that a run at fixed imported from the tree; 0 is right only for a test that
+    imports none of them.
+    """
+
+    instance: str
+    check: str
+    head: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
+    exception: str = ""
+    modules: int = 0
+    seconds: float = 0.0
+    flaky: bool = False
+    problems: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether the check may be used."""
+        return not self.problems
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON, as in the report of ``crbench validate --json``."""
+        return {
+            "instance": self.instance,
+            "check": self.check,
+            "holds": self.holds,
+            "flaky": self.flaky,
+            "problems": list(self.problems),
+            "head": list(self.head),
+            "fixed": list(self.fixed),
+            "exception": self.exception,
+            "modules_from_tree": self.modules,
+            "seconds": round(self.seconds, 3),
+        }
+
+
+def validate(
+    evaluation: Evaluation,
+    *,
+    fixed: Callable[[], Tree],
+    capture: Callable[[Tree, Path], bytes],
+    needs_tree: Callable[[str], bool],
+    repeats: int,
+) -> Iterator[Validation]:
+    """Validate every check of one instance.
+
+    Args:
+        evaluation: the instance, with what it needs.
+        fixed: fetches the fixed tree.
+        capture: makes the patch of an edited tree, for the no-op revision.
+        needs_tree: whether a test's source imports anything that the tree could provide.
+        repeats: runs of each test at head and at fixed.
+    """
+    instance = evaluation.instance
+    try:
+        head, after = evaluation.trees.head, fixed()
+        noop = capture(head, head.path)
+        whole = () if noop == b"" else (f"a revision that changes nothing has {len(noop)} bytes of patch",)
+    except StageError as error:
+        for check in instance.checks:
+            yield Validation(instance.id, check.id, problems=(printable(str(error)),))
+        return
+    for check in instance.checks:
+        try:
+            before = [evaluation.observe(check, head) for _ in range(repeats)]
+            later = [evaluation.observe(check, after) for _ in range(repeats)]
+        except StageError as error:
+            yield Validation(instance.id, check.id, problems=(printable(str(error)),))
+            continue
+        yield _judge(evaluation, check, before, later, needs_tree(check.test), whole)
+
+
+def _judge(
+    evaluation: Evaluation,
+    check: Check,
+    head: list[Observation],
+    fixed: list[Observation],
+    needs_tree: bool,
+    problems: tuple[str, ...],
+) -> Validation:
+    found = [*problems]
+    flaky = len({_shown(o) for o in head}) > 1 or len({_shown(o) for o in fixed}) > 1
+    if flaky:
+        found.append(f"flaky: at head {_counted(head)}; at fixed {_counted(fixed)}")
+    for where, runs, wanted in (("head", head, "failed"), ("fixed", fixed, "passed")):
+        wrong = [o for o in runs if not (o.proper and o.outcome == wanted)]
+        if wrong and not flaky:
+            found.append(f"at {where} it must have {wanted} in its call phase, but {_explain(wrong[0])}")
+    tops = set(evaluation.tops)
+    modules = min(o.modules for o in fixed)
+    if needs_tree and tops and not modules and not flaky and all(o.outcome == "passed" for o in fixed):
+        found.append("nothing was imported from the tree, though the test imports what it could provide")
+    return Validation(
+        instance=evaluation.instance.id,
+        check=check.id,
+        head=tuple(_shown(o) for o in head),
+        fixed=tuple(_shown(o) for o in fixed),
+        exception=head[0].exception,
+        modules=modules,
+        seconds=sum(o.duration for o in [*head, *fixed]) / (len(head) + len(fixed)),
+        flaky=flaky,
+        problems=tuple(found),
+    )
+
+
+def _shown(observed: Observation) -> str:
+    if observed.ending != "completed":
+        return observed.ending
+    if observed.foreign:
+        return "foreign module"
+    if observed.canaries != "behaved":
+        return f"canaries {observed.canaries}"
+    return f"{observed.outcome} ({observed.exception})" if observed.exception else observed.outcome
+
+
+def _counted(runs: list[Observation]) -> str:
+    return ", ".join(f"{n}x {what}" for what, n in Counter(_shown(o) for o in runs).items())
+
+
+def _explain(observed: Observation) -> str:
+    if observed.foreign:
+        name, file = min(observed.foreign.items())
+        return f"module {name} came from {file}, not from the tree"
+    detail = printable(observed.message, 160)
+    return f"{_shown(observed)}: {detail}" if detail else _shown(observed)

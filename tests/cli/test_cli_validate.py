@@ -1,0 +1,119 @@
+"""``crbench validate`` catches every way in which an instance can be broken."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+from support.benchmarks import Pull, environment, write_dataset
+
+GOOD = Pull("good", fixable=("price",))
+
+
+def validate(dataset: Path, cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pytest_crbench.cli", "validate", str(dataset), "--sandbox=local",
+         f"--cache={cache}", "--repeats=2", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=environment(),
+        check=False,
+    )  # fmt: skip
+
+
+def broken(tmp_path: Path, source: str, **fields: object) -> Path:
+    return write_dataset(
+        tmp_path / "data", [GOOD, Pull("bad", hard=("tax",), tests={"tax": source}, **fields)]
+    )
+
+
+def test_a_sound_dataset_holds_and_is_recorded(tmp_path: Path, cache: Path) -> None:
+    dataset = write_dataset(tmp_path / "data", [GOOD])
+    before = (dataset / "good" / "instance.toml").read_text()
+    done = validate(dataset, cache, "--write", f"--json={tmp_path / 'report.json'}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 of 1 checks of 1 instances hold" in done.stdout
+    (check,) = json.loads((tmp_path / "report.json").read_text())["checks"]
+    assert check["head"] == ["failed (AssertionError)"] * 2
+    assert check["fixed"] == ["passed"] * 2
+    assert check["modules_from_tree"] == 2
+    after = (dataset / "good" / "instance.toml").read_text()
+    assert after.startswith(before.rstrip())
+    recorded = tomllib.loads(after)["validation"]
+    assert recorded["repeats"] == 2
+    assert recorded["exceptions"] == {"price": "AssertionError"}
+    assert validate(dataset, cache, "--write").returncode == 0
+    assert (dataset / "good" / "instance.toml").read_text() == after
+
+
+def test_a_test_that_passes_at_head_is_caught(tmp_path: Path, cache: Path) -> None:
+    done = validate(broken(tmp_path, "from shop.tax_ import tax\n\n\ndef test_tax():\n    assert tax()\n"), cache)
+    assert done.returncode == 1
+    assert "at head it must have failed in its call phase, but passed" in done.stdout
+    assert "broken: bad::tax" in done.stdout
+    assert "1 of 2 checks" in done.stdout
+
+
+def test_a_flaky_test_is_named(tmp_path: Path, cache: Path) -> None:
+    source = (
+        "import os\nfrom shop.tax_ import tax\n\n\ndef test_tax():\n"
+        "    kinds = [KeyError, ValueError, TypeError, OSError, EOFError, NameError, IndexError, RuntimeError]\n"
+        "    if tax() != 'tax':\n        raise kinds[os.urandom(1)[0] % 8]()\n"
+    )
+    done = validate(broken(tmp_path, source), cache, "--repeats=8", "-k", "bad")
+    assert done.returncode == 1
+    assert "flaky, quarantine them: bad::tax" in done.stdout
+
+
+def test_an_import_error_is_no_failing_test(tmp_path: Path, cache: Path) -> None:
+    source = "from shop.nowhere import tax\n\n\ndef test_tax():\n    assert tax() == 'tax'\n"
+    done = validate(broken(tmp_path, source), cache)
+    assert done.returncode == 1
+    assert "in its call phase, but error (ModuleNotFoundError)" in done.stdout
+
+
+def test_a_test_that_fails_at_fixed_is_caught(tmp_path: Path, cache: Path) -> None:
+    source = "from shop.tax_ import tax\n\n\ndef test_tax():\n    assert tax() == 'never'\n"
+    done = validate(broken(tmp_path, source), cache)
+    assert done.returncode == 1
+    assert "at fixed it must have passed in its call phase, but failed (AssertionError)" in done.stdout
+
+
+def test_a_module_from_elsewhere_is_caught(tmp_path: Path, cache: Path) -> None:
+    """pytest has loaded its own iniconfig before the tree is looked at: the test would test that one."""
+    source = "import iniconfig\n\n\ndef test_tax():\n    assert iniconfig.tax == 'tax'\n"
+    dataset = broken(tmp_path, source)
+    for side in ("base", "head", "fixed"):
+        (dataset / "bad" / side / "iniconfig.py").write_text("tax = 'tax'\n")
+    done = validate(dataset, cache)
+    assert done.returncode == 1
+    assert "module iniconfig came from" in done.stdout
+    assert "not from the tree" in done.stdout
+
+
+def test_a_missing_tree_is_told_before_anything_runs(tmp_path: Path, cache: Path) -> None:
+    dataset = broken(tmp_path, "def test_tax():\n    assert 0\n")
+    shutil.rmtree(dataset / "bad" / "fixed")
+    done = validate(dataset, cache)
+    assert done.returncode == 2
+    assert "source.fixed" in done.stderr
+    assert str(dataset / "bad") in done.stderr
+
+
+def test_wrong_usage(tmp_path: Path, cache: Path) -> None:
+    dataset = write_dataset(tmp_path / "data", [GOOD])
+    for arguments, said in (
+        (["-k", "nosuch"], "no instance matches -k nosuch"),
+        (["--repeats=0"], "--repeats and --jobs take whole numbers of at least 1"),
+        (["--sandbox=vm"], "choose auto, docker or local"),
+        (["--memory=lots"], "--crbench-memory=lots: expected a size such as 512m or 2g"),
+    ):
+        done = validate(dataset, cache, *arguments)
+        assert done.returncode == 2
+        assert said in done.stderr
+        assert "Traceback" not in done.stderr
