@@ -30,6 +30,7 @@ LABEL = "crbench"
 WORKDIR, SCRATCH, VENV = "/workspace", "/scratch", "/venv"
 PYTHON = f"{VENV}/bin/python"
 _TAIL = 3000
+_REMOVALS = 4
 
 
 def labels(settings: SandboxSettings) -> dict[str, str]:
@@ -96,20 +97,27 @@ def build_container(
 def remove(client: APIClient, container: str, log: Callable[[str], None]) -> None:
     """Remove a container with all that runs in it; one that is gone already is fine.
 
-    A failure is logged, not raised: it must not hide a result, and the container ends itself.
+    Tries again for some seconds: a busy engine refuses to remove what it could not kill at once. A failure
+    is logged, not raised: it must not hide a result, and the container ends itself.
     """
     from docker.errors import APIError, NotFound
     from requests.exceptions import RequestException
 
-    try:
-        client.remove_container(container, force=True, v=True)
-    except NotFound:
-        pass
-    except APIError as error:
-        if error.status_code != 409:  # 409: its removal is in progress
-            log(f"could not remove a container: {error}; it ends itself")
-    except (RequestException, OSError) as error:
-        log(f"could not remove a container: {error}; it ends itself")
+    for attempt in range(_REMOVALS):
+        try:
+            client.remove_container(container, force=True, v=True)
+            return
+        except NotFound:
+            return
+        except APIError as error:
+            if "already in progress" in str(error.explanation):
+                return
+            failure = str(error)
+        except (RequestException, OSError) as error:
+            failure = str(error)  # an engine that does not answer in time is not asked again
+            break
+        time.sleep(0.5 * attempt)
+    log(f"could not remove a container: {failure}; it ends itself")
 
 
 def build_image(

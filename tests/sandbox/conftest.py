@@ -48,7 +48,7 @@ class Kit:
 @pytest.fixture(scope="session")
 def sandbox_settings(tmp_path_factory: pytest.TempPathFactory) -> SandboxSettings:
     cache = tmp_path_factory.mktemp("cache")
-    given = SandboxSettings(cache=cache, session=secrets.token_hex(8), base_image=BASE_IMAGE)
+    given = SandboxSettings(cache=cache, session=secrets.token_hex(8), base_image=BASE_IMAGE, log=print)
     return settings_from_environment(given)
 
 
