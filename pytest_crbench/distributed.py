@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +58,8 @@ class DistributedPlugin:
 
     def __init__(self, session: ControllerSession) -> None:
         self.session = session
+        #: Process ids of the workers on this machine that run.
+        self.workers: dict[str, int] = {}
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -66,3 +71,25 @@ class DistributedPlugin:
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
         """Learn from a worker which checks are selected; every worker says the same."""
         self.session.select(ids)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodeready(self, node: Any) -> None:
+        """Note a worker's process."""
+        if node.gateway.spec.popen:
+            self.workers[node.gateway.id] = node.workerinfo["pid"]
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: object) -> None:
+        """End what a crashed worker left running: its programs, its sandboxes."""
+        self.workers.pop(node.gateway.id, None)
+        if error and self.session.invocation is not None:
+            self.session.reap_orphans()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Interrupt the workers too: left alone, they notice only seconds after the controller is gone."""
+        if excinfo.type is not KeyboardInterrupt:
+            return  # pytest's own end of a run, by -x: the workers have been told
+        for pid in self.workers.values():
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGTERM)

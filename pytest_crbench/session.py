@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,25 +13,27 @@ from . import assemble, distributed
 from .core.errors import CrbenchError
 from .core.gate import decide
 from .core.identity import plan, unmeasured
-from .core.processes import SESSION_VARIABLE, kill_marked
+from .core.processes import SESSION_VARIABLE, kill_marked, kill_orphans
 from .core.results import Results
 from .core.row import from_row, to_row
 from .core.status import Status
 from .core.text import printable
 from .fixtures import FixturePlugin
-from .interrupt import terminate_as_interrupt
+from .interrupt import shield, terminate_as_interrupt
 from .record import agent_label, now, run_record
 from .reports import keep_verdict, make_gate, table, write_reports
 from .rundir import check_same, find_run, new_name, read_record, write_record
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from .activate import Selection
     from .core.gate import Decision, Gate
     from .core.model import Check, Instance, Key, Verdict
     from .settings import Settings
 
+#: Seconds after which an engine has done what an interrupted request asked of it.
+_SETTLE = 0.5
 _DECIDES = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
 
 
@@ -54,7 +57,8 @@ class ControllerSession:
         self.decision: Decision | None = None
         self.results: Results | None = None
         self.exit_status = 0
-        self.restore: Any = None
+        self.interrupted = False
+        self.restore: list[Callable[[], None]] = []
 
     # Start ------------------------------------------------------------------------------------------
 
@@ -64,7 +68,7 @@ class ControllerSession:
         if self.config.option.collectonly:
             return
         try:
-            self.restore = terminate_as_interrupt()
+            self.restore.append(terminate_as_interrupt())
             self.invocation = self._start()
         except CrbenchError as error:
             raise pytest.UsageError(f"crbench: {error}") from None
@@ -81,6 +85,7 @@ class ControllerSession:
         # Inherited by the workers, and by all that any of us starts: what is left at the end is killed.
         os.environ[SESSION_VARIABLE] = session
         backend = assemble.make_backend(settings, settings.sandbox, session, lambda _line: None)
+        kill_orphans()
         backend.reap()
         run = (
             find_run(settings.run_dir, settings.resume) if settings.resume else settings.run_dir / new_name()
@@ -151,6 +156,13 @@ class ControllerSession:
 
     # End --------------------------------------------------------------------------------------------
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_keyboard_interrupt(self) -> None:
+        """From here on it is about results and clean-up: an impatient second Ctrl-C must not cost them."""
+        if self.invocation is not None:
+            self.restore.append(shield(self._note))
+            self.interrupted = True
+
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Write the results, decide once, and set the exit status."""
@@ -208,8 +220,8 @@ class ControllerSession:
         if self.invocation is not None:
             self._reap(self.invocation)
             os.environ.pop(SESSION_VARIABLE, None)
-        if self.restore is not None:
-            self.restore()
+        while self.restore:
+            self.restore.pop()()
         if self.decision is not None:
             self._note(self.decision.verdict + self._others())
 
@@ -222,11 +234,24 @@ class ControllerSession:
 
     def _reap(self, invocation: assemble.Invocation) -> None:
         kill_marked(SESSION_VARIABLE, invocation.session)
+        self._reap_sandboxes(invocation.session)
+        if self.interrupted:
+            # What a killed process had asked the engine for may appear only now.
+            time.sleep(_SETTLE)
+            self._reap_sandboxes(invocation.session)
+
+    def reap_orphans(self) -> None:
+        """End what processes that are gone left behind: programs, sandboxes."""
+        kill_orphans()
+        self._reap_sandboxes(None)
+
+    def _reap_sandboxes(self, session: str | None) -> None:
+        assert self.invocation is not None
         try:
             backend = assemble.make_backend(
-                self.settings, invocation.sandbox, invocation.session, lambda _line: None
+                self.settings, self.invocation.sandbox, self.invocation.session, lambda _line: None
             )
-            backend.reap(invocation.session)
+            backend.reap(session)
         except CrbenchError as error:
             self._note(f"could not clean up: {error}; run `crbench clean` later")
 

@@ -18,12 +18,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from .owner import is_gone, own_token
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 #: Every process that we start, and its children, carry this variable: the session's token, and our own.
 SESSION_VARIABLE = "CRBENCH_SESSION"
 _RUN_VARIABLE = "CRBENCH_PROCESS"
+#: Which process of ours started it: when that one is gone, nobody waits for what it started.
+_OWNER_VARIABLE = "CRBENCH_OWNER"
 _GRACE = 2.0
 
 
@@ -114,7 +118,7 @@ def run(
     process = subprocess.Popen(
         list(argv),
         cwd=cwd,
-        env={**env, _RUN_VARIABLE: marker, **_session()},
+        env={**env, _RUN_VARIABLE: marker, _OWNER_VARIABLE: own_token(), **_session()},
         stdin=subprocess.DEVNULL if input is None else subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -157,9 +161,26 @@ def kill_marked(variable: str, value: str) -> int:
     Does nothing where the system has no ``/proc``. Never kills the caller.
     """
     wanted = f"{variable}={value}".encode()
+    return _kill(lambda environment: wanted in environment)
+
+
+def kill_orphans() -> int:
+    """Kill every program that `run` started in a process which has ended since (SIGKILL, a crash); how many.
+
+    Does nothing where the system has no ``/proc``.
+    """
+    prefix = f"{_OWNER_VARIABLE}=".encode()
+    return _kill(
+        lambda environment: any(
+            entry.startswith(prefix) and is_gone(os.fsdecode(entry[len(prefix) :])) for entry in environment
+        )
+    )
+
+
+def _kill(wanted: Callable[[list[bytes]], bool]) -> int:
     killed = 0
     for _ in range(5):  # a process that forks while we look is found in the next round
-        found = [pid for pid in _pids() if wanted in _environment(pid)]
+        found = [pid for pid in _pids() if wanted(_environment(pid))]
         for pid in found:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
