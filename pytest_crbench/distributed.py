@@ -75,8 +75,10 @@ class DistributedPlugin:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodeready(self, node: Any) -> None:
         """Note a worker's process."""
-        if node.gateway.spec.popen:
-            self.workers[node.gateway.id] = node.workerinfo["pid"]
+        # Nothing public tells it. For a worker on another machine it would be the id of its ssh.
+        process = getattr(getattr(node.gateway, "_io", None), "popen", None)
+        if node.gateway.spec.popen and process is not None:
+            self.workers[node.gateway.id] = process.pid
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:
