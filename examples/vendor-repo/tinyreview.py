@@ -37,26 +37,30 @@ def main() -> None:
     parser.add_argument("--base", required=True)
     parser.add_argument("--head", required=True)
     options = parser.parse_args()
-    found = [
-        f for path in changed(options.base, options.head) for f in review(path, options.base, options.head)
-    ]
+    files = changed(options.base, options.head)
+    found = [finding for old, new in files for finding in review(old, new, options.base, options.head)]
     print(json.dumps({"comments": [asdict(finding) for finding in found]}, indent=1))
 
 
-def changed(base: str, head: str) -> list[str]:
-    """Return the Python files that the change adds or modifies."""
-    names = git("diff", "--name-only", "-z", "--no-renames", "--diff-filter=AM", base, head, "--", "*.py")
-    return [name.decode("utf-8", "surrogateescape") for name in names.split(b"\0") if name]
+def changed(base: str, head: str) -> Iterator[tuple[str | None, str]]:
+    """Yield (old path, new path) of the Python files that the change adds (no old path), edits or renames."""
+    raw = git("diff", "--name-status", "-z", "-M", "--diff-filter=AMR", base, head, "--", "*.py")
+    fields = iter(raw.decode("utf-8", "surrogateescape").split("\0"))
+    for status in fields:
+        if status:
+            old = next(fields)
+            new = next(fields) if status.startswith("R") else old
+            yield (None if status == "A" else old), new
 
 
-def review(path: str, base: str, head: str) -> Iterator[Finding]:
+def review(old: str | None, new: str, base: str, head: str) -> Iterator[Finding]:
     """Yield what is wrong in the lines that the change adds to one file."""
-    added = {
-        line
-        for start, count in HUNK.findall(git("diff", "-U0", "--no-renames", base, head, "--", path))
-        for line in range(int(start), int(start) + int(count or 1))
-    }
-    for finding in check(path, git("show", f"{head}:{path}").decode("utf-8", "replace")):
+    source = git("show", f"{head}:{new}").decode("utf-8", "replace")
+    added = set(range(1, source.count("\n") + 2))
+    if old is not None:
+        hunks = HUNK.findall(git("diff", "-U0", f"{base}:{old}", f"{head}:{new}"))
+        added = {n for first, count in hunks for n in range(int(first), int(first) + int(count or 1))}
+    for finding in check(new, source):
         if added.intersection(range(finding.lines[0], finding.lines[1] + 1)):
             yield finding
 
