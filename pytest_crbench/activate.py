@@ -47,7 +47,7 @@ def activate(config: pytest.Config) -> None:
     except CrbenchError as error:
         raise pytest.UsageError(f"crbench: {error}") from None
     manager = config.pluginmanager
-    manager.register(CollectPlugin(settings, selection), "crbench-collect")
+    manager.register(CollectPlugin(settings, selection, datasets), "crbench-collect")
     manager.register(fixtures, "crbench-fixtures")
     manager.register(OutcomePlugin(settings), "crbench-outcome")
     if distributed.is_worker(config):

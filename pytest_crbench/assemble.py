@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, cast
 
 from .core.errors import UsageError
@@ -55,7 +56,14 @@ def open_datasets(settings: Settings) -> list[Dataset]:
     """
     from .datasets import open_dataset
 
-    return [open_dataset(spec) for spec in settings.datasets]
+    datasets = [open_dataset(spec) for spec in settings.datasets]
+    for first, second in combinations(datasets, 2):
+        if first.name == second.name:
+            raise UsageError(
+                f"two datasets are named {first.name!r} ({first.path}, {second.path}); the name is part of "
+                "every check's identity: give one of them another in its dataset.toml"
+            )
+    return datasets
 
 
 def make_reviewer(settings: Settings, replay: Path | None = None) -> Reviewer:

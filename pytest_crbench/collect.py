@@ -11,7 +11,7 @@ from .core.errors import UsageError
 from .core.identity import item_name
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable
+    from collections.abc import Generator, Iterable, Sequence
 
     from .activate import Selection
     from .core.model import Check, Dataset, Instance, Verdict
@@ -84,8 +84,9 @@ class Suite(pytest.File):
 class CollectPlugin:
     """Adds the suites to what pytest collects."""
 
-    def __init__(self, settings: Settings, selection: Selection) -> None:
+    def __init__(self, settings: Settings, selection: Selection, datasets: Sequence[Dataset]) -> None:
         self.settings = settings
+        self.datasets = datasets
         self.selection = selection
 
     def find(self, name: str) -> Instance:
@@ -94,11 +95,11 @@ class CollectPlugin:
         Raises:
             UsageError: if no dataset of this run has it.
         """
-        for dataset in self.selection.datasets:
+        for dataset in self.datasets:
             for instance in dataset.instances:
                 if name in (instance.id, f"{dataset.name}::{instance.id}"):
                     return instance
-        names = ", ".join(dataset.name for dataset in self.selection.datasets) or "none"
+        names = ", ".join(dataset.name for dataset in self.datasets) or "none"
         raise UsageError(f"no instance {name!r} in the datasets of this run ({names})")
 
     @pytest.hookimpl(wrapper=True)

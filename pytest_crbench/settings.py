@@ -108,6 +108,10 @@ def _checked(settings: Settings) -> Settings:
     for scoring in settings.scoring:
         if scoring not in _SCORINGS:
             raise UsageError(f"--crbench-scoring={scoring}: unknown scoring; known: {', '.join(_SCORINGS)}")
+    if settings.fail_if_regressed is not None and settings.baseline is None:
+        raise UsageError(
+            "--crbench-fail-if-regressed needs --crbench-baseline=RESULTS, the results.json of an earlier run"
+        )
     if settings.rerun_errors and settings.resume is None:
         raise UsageError("--crbench-rerun-errors goes with --crbench-resume[=RUN]")
     if settings.resume and settings.replay:

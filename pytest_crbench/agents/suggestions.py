@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.errors import InfraError
 from ..core.model import Revision
 from ..core.text import printable
+from ..core.trees import writable_copy
 from . import edits
 from .edits import Edit, UnfitError
 from .suggestion_blocks import blocks
@@ -140,7 +141,7 @@ def _capture(task: AgentTask, made: Plan) -> bytes:
     with tempfile.TemporaryDirectory(prefix="w-") as folder:
         tree = Path(folder) / "tree"
         try:
-            shutil.copytree(task.head.path, tree, symlinks=True)
+            writable_copy(task.head.path, tree)
             made.write(tree)
         except (OSError, shutil.Error) as error:
             raise InfraError(

@@ -52,7 +52,9 @@ def test_a_sound_dataset_holds_and_is_recorded(tmp_path: Path, cache: Path) -> N
 
 
 def test_a_test_that_passes_at_head_is_caught(tmp_path: Path, cache: Path) -> None:
-    done = validate(broken(tmp_path, "from shop.tax_ import tax\n\n\ndef test_tax():\n    assert tax()\n"), cache)
+    done = validate(
+        broken(tmp_path, "from shop.tax_ import tax\n\n\ndef test_tax():\n    assert tax()\n"), cache
+    )
     assert done.returncode == 1
     assert "at head it must have failed in its call phase, but passed" in done.stdout
     assert "broken: bad::tax" in done.stdout
@@ -85,7 +87,7 @@ def test_a_test_that_fails_at_fixed_is_caught(tmp_path: Path, cache: Path) -> No
 
 
 def test_a_module_from_elsewhere_is_caught(tmp_path: Path, cache: Path) -> None:
-    """pytest has loaded its own iniconfig before the tree is looked at: the test would test that one."""
+    """Pytest has loaded its own iniconfig before the tree is looked at: the test would test that one."""
     source = "import iniconfig\n\n\ndef test_tax():\n    assert iniconfig.tax == 'tax'\n"
     dataset = broken(tmp_path, source)
     for side in ("base", "head", "fixed"):

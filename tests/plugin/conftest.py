@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from support.benchmarks import Pull, write_dataset
 
 
@@ -13,7 +12,8 @@ from support.benchmarks import Pull, write_dataset
 def mixed(tmp_path: Path) -> Path:
     """Three checks on two pull requests: two pass with the human's suggestions, one does not."""
     return write_dataset(
-        tmp_path / "mixed", [Pull("first", fixable=("price",), hard=("tax",)), Pull("second", fixable=("name",))]
+        tmp_path / "mixed",
+        [Pull("first", fixable=("price",), hard=("tax",)), Pull("second", fixable=("name",))],
     )
 
 

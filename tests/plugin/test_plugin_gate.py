@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from support.benchmarks import MODES, Run, run, run_and_signal
 
 HUMAN = ("--crbench-reviewer=human", "--crbench-agent=suggestions")

@@ -82,10 +82,10 @@ def _write_instance(folder: Path, pull: Pull) -> None:
     checks = [*pull.fixable, *pull.hard]
     for check in checks:
         suggestion = f"suggestion = '''    return \"{check}\"'''" if check in pull.fixable else ""
-        text += _COMMENT.format(
-            id=check, module=f"{check}_", category=pull.category, suggestion=suggestion
+        text += _COMMENT.format(id=check, module=f"{check}_", category=pull.category, suggestion=suggestion)
+        default = (
+            f'from shop.{check}_ import {check}\n\n\ndef test_{check}():\n    assert {check}() == "{check}"\n'
         )
-        default = f'from shop.{check}_ import {check}\n\n\ndef test_{check}():\n    assert {check}() == "{check}"\n'
         (folder / f"test_{check}.py").write_text(pull.tests.get(check, default))
     (folder / "instance.toml").write_text(text)
     for side, value in (("base", "base"), ("head", "wrong"), ("fixed", None)):
@@ -129,14 +129,13 @@ class Run:
         return {word: int(n) for n, word in re.findall(r"(\d+) (\w+)", lines[-1].split(" in ")[0])}
 
 
-def command(dataset: Path | None, cache: Path, *arguments: str) -> list[str]:
+def command(dataset: Path | None, cache: Path, *arguments: str, cacheprovider: bool = False) -> list[str]:
     """The command line of a run in the local sandbox."""
     return [
         sys.executable,
         "-m",
         "pytest",
-        "-p",
-        "no:cacheprovider" if "--lf" not in arguments else "cacheprovider",
+        *([] if cacheprovider else ["-p", "no:cacheprovider"]),
         *([f"--crbench-dataset={dataset}"] if dataset else []),
         f"--crbench-cache={cache}",
         *([] if any("crbench-sandbox" in a for a in arguments) else ["--crbench-sandbox=local"]),
@@ -146,16 +145,28 @@ def command(dataset: Path | None, cache: Path, *arguments: str) -> list[str]:
 
 def environment() -> dict[str, str]:
     """The environment of a run: nothing of the outer pytest's."""
-    gone = ("PYTEST_", "CRBENCH_SESSION", "CRBENCH_PROCESS", "OPENAI_", "CRBENCH_API_KEY", "GITHUB_STEP_SUMMARY")
+    gone = (
+        "PYTEST_",
+        "CRBENCH_SESSION",
+        "CRBENCH_PROCESS",
+        "OPENAI_",
+        "CRBENCH_API_KEY",
+        "GITHUB_STEP_SUMMARY",
+    )
     return {k: v for k, v in os.environ.items() if not k.startswith(gone)}
 
 
 def run(
-    folder: Path, dataset: Path | None, cache: Path, *arguments: str, env: dict[str, str] | None = None
+    folder: Path,
+    dataset: Path | None,
+    cache: Path,
+    *arguments: str,
+    env: dict[str, str] | None = None,
+    cacheprovider: bool = False,
 ) -> Run:
     """Run pytest in ``folder`` to its end."""
     done = subprocess.run(
-        command(dataset, cache, *arguments),
+        command(dataset, cache, *arguments, cacheprovider=cacheprovider),
         cwd=folder,
         env={**environment(), **(env or {})},
         stdout=subprocess.PIPE,
