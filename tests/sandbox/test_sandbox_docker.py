@@ -119,7 +119,7 @@ def test_ends_a_command_that_the_inner_limit_does_not_end(
     with docker_kit.open() as box:
         began = time.monotonic()
         done = box.exec(["sh", "-c", "kill -STOP $PPID; echo out; sleep 60"], timeout=2)
-        assert time.monotonic() - began < 20
+        assert time.monotonic() - began < 45
         assert (done.returncode, done.timed_out, done.stdout) == (None, True, b"out\n")
         assert box.exec(["echo", "alive"], timeout=20).stdout == b"alive\n"
 
