@@ -20,6 +20,7 @@ from .core.status import Status
 from .core.text import printable
 from .fixtures import FixturePlugin
 from .interrupt import shield, terminate_as_interrupt
+from .progress import Progress
 from .record import agent_label, now, run_record
 from .reports import keep_verdict, make_gate, table, write_reports
 from .rundir import check_same, find_run, new_name, read_record, write_record
@@ -153,6 +154,9 @@ class ControllerSession:
         if self.invocation is not None:
             keep_verdict(self.invocation.run, verdict)
         self.config.hook.pytest_crbench_verdict(config=self.config, row=to_row(verdict))
+        line = self.progress.line(self.verdicts.values(), len(self.selected))
+        if line is not None and self.config.get_verbosity() >= 0:
+            self._note(line)
 
     # End --------------------------------------------------------------------------------------------
 
