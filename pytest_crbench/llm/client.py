@@ -101,7 +101,7 @@ class Model:
         answer = replace(completion.read(body, prompt_characters=characters), lost=lost)
         if self.ledger:
             self.ledger.add(answer.usage)
-        if self.cache and answer.finish_reason != "no-choices":
+        if self.cache and answer.finish_reason != "no-choices" and not self._tells_secret([question, body]):
             self.cache.put(key, question, body)
         return answer
 
@@ -218,6 +218,11 @@ class Model:
 
     def _late(self) -> DeadlineError:
         return DeadlineError(f"{self._where} was still answering when the time was up", reason="timeout")
+
+    def _tells_secret(self, value: Any) -> bool:
+        """Whether a credential stands in what would be stored: altered it would be another answer."""
+        text = json.dumps(value, ensure_ascii=False)
+        return scrub(text, self.secrets) != text
 
     def _safe(self, text: str) -> str:
         return printable(scrub(text, self.secrets), 300)

@@ -253,6 +253,14 @@ def test_a_shared_answer_needs_no_second_request(tmp_path: Path) -> None:
     assert all(f.parent.name == f.name[:2] and KEY not in f.read_text() for f in files)
 
 
+def test_an_answer_that_tells_the_key_is_not_stored(tmp_path: Path) -> None:
+    cache = CompletionCache(tmp_path)
+    with OpenAIServer([answer(f"Your key is {KEY}."), answer("other")]) as server:
+        assert KEY in model(server, cache=cache).complete(ASK).text
+        model(server, cache=cache).complete([{"role": "assistant", "content": f"It is {KEY}."}, *ASK])
+    assert list(tmp_path.rglob("*.json")) == []
+
+
 def test_failures_are_not_shared(tmp_path: Path) -> None:
     cache = CompletionCache(tmp_path)
     with OpenAIServer([status(401), raw('{"choices": []}'), answer("now")]) as server:
