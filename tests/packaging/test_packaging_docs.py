@@ -1,0 +1,63 @@
+"""What the documents say is what the code does."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from pytest_crbench.docs import options_page
+from pytest_crbench.options import OPTIONS, ini_name
+from pytest_crbench.settings import Settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_OPTION = re.compile(r"--crbench-([a-z][a-z-]*[a-z])")
+_INI = re.compile(r"\bcrbench_([a-z_]*[a-z])\s*=")
+
+
+def documents(root: Path) -> list[Path]:
+    found = [*root.glob("*.md"), *root.glob("docs/*.md"), *root.glob("examples/*/*.md")]
+    return [*found, *root.glob("instances/*.md"), *root.glob("examples/*/pyproject.toml")]
+
+
+def test_the_table_of_options_is_current(repo_root: Path) -> None:
+    """Write it anew with ``python -m pytest_crbench.docs docs/options.md``."""
+    page = (repo_root / "docs" / "options.md").read_text("utf-8")
+    assert page == options_page()
+    assert len(re.findall(r"^\| `--crbench-", page, re.MULTILINE)) == len(OPTIONS)
+
+
+def test_every_option_is_read_and_every_setting_can_be_given() -> None:
+    assert {ini_name(name) for name, *_ in OPTIONS} == {
+        f"crbench_{field}" for field in Settings.__dataclass_fields__
+    }
+
+
+def test_documents_name_only_options_that_exist(repo_root: Path) -> None:
+    known = {name for name, *_ in OPTIONS}
+    for path in documents(repo_root):
+        text = path.read_text("utf-8")
+        # "--crbench-x-y" stands for any of them.
+        assert set(_OPTION.findall(text)) - {"x-y"} <= known, path
+        if path.suffix == ".toml":
+            assert {f"crbench_{name}" for name in _INI.findall(text)} <= {ini_name(name) for name in known}, (
+                path
+            )
+
+
+def test_links_between_documents_lead_somewhere(repo_root: Path) -> None:
+    for path in documents(repo_root):
+        if path.suffix != ".md":
+            continue
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", path.read_text("utf-8")):
+            if "://" not in target:
+                assert (path.parent / target).exists(), f"{path}: {target}"
+
+
+def test_the_readme_names_every_document(repo_root: Path) -> None:
+    """Nobody finds a document that no other leads to."""
+    index = (repo_root / "docs" / "README.md").read_text("utf-8")
+    names = {p.name for p in (repo_root / "docs").iterdir() if p.name != "README.md"}
+    assert {name for name in names if name not in index} == set()
+    assert "docs/README.md" in (repo_root / "README.md").read_text("utf-8")
