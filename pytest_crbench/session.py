@@ -60,6 +60,7 @@ class ControllerSession:
         self.exit_status = 0
         self.interrupted = False
         self.restore: list[Callable[[], None]] = []
+        self.progress = Progress()
 
     # Start ------------------------------------------------------------------------------------------
 
