@@ -213,7 +213,7 @@ def test_a_malformed_tool_call_is_told_to_the_model(folder: Path, dataset: Path,
 def test_too_many_malformed_calls_end_the_agent_and_its_work_is_tested(
     folder: Path, dataset: Path, cache: Path
 ) -> None:
-    """The decisive edit for one concern came before the malformed calls, for the other it would come after."""
+    """One decisive edit came before the malformed calls; the other would have come after them."""
     script = [FIX, call("bash", "no JSON"), call("bash", "{}"), call("bash", '"x"'), FIX_TAX, DONE]
     with OpenAIServer(script) as server:
         done = run_llm(folder, dataset, cache, server)

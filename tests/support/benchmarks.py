@@ -163,6 +163,7 @@ def run(
     *arguments: str,
     env: dict[str, str] | None = None,
     cacheprovider: bool = False,
+    timeout: float = 300,
 ) -> Run:
     """Run pytest in ``folder`` to its end."""
     done = subprocess.run(
@@ -173,7 +174,7 @@ def run(
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-        timeout=300,
+        timeout=timeout,
         check=False,
     )
     return Run(done.returncode, done.stdout, folder)

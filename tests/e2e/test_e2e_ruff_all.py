@@ -1,0 +1,82 @@
+"""A real tool over every bundled pull request: nothing of what it says is lost or invented."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.benchmarks import run
+from support.endpoint import LOCAL
+
+from pytest_crbench.core.model import Instance
+from pytest_crbench.datasets import open_dataset
+from pytest_crbench.sources import fetch
+from pytest_crbench.workspace.repository import build
+
+pytestmark = [pytest.mark.network, pytest.mark.slow]
+
+RUFF = "-m ruff check --isolated --no-cache --select E,F,B"
+#: What a comment is about: path, first line, rule.
+Finding = tuple[str, int, str]
+
+
+def test_ruff_reviews_all_pull_requests(folder: Path, cache: Path, tmp_path: Path) -> None:
+    instances = open_dataset("releases").instances
+    assert len(instances) == 30
+    done = run(
+        folder,
+        None,
+        cache,
+        f"--crbench-reviewer=cmd:{sys.executable} {RUFF} --output-format=sarif {{workspace}}",
+        "--crbench-review-format=sarif",
+        "--crbench-reviewer-exit-ok=0,1",
+        "--crbench-agent=none",
+        *LOCAL,
+        *("-n", "2"),
+        # One check each: the review is what is looked at.
+        *(f"releases::{instance.id}::{instance.checks[0].id}" for instance in instances),
+        timeout=900,
+    )
+    assert done.status == 0, done.output
+    rows = {row["instance"]: row for row in done.results()["verdicts"]}
+    assert len(rows) == len(done.results()["verdicts"]) == 30
+    assert {row["status"] for row in rows.values()} == {"missed"}
+    records = list((done.runs[-1] / "evaluations").rglob("review.json"))
+    assert len(records) == 30
+
+    expected = {i.id: ruffs_own(i, cache, tmp_path / i.id) for i in instances}
+    assert {name: row["review"]["comments"] for name, row in rows.items()} == {
+        name: len(findings) for name, findings in expected.items()
+    }
+    assert {record.parent.parent.name: recorded(record) for record in records} == expected
+    counts = [len(findings) for findings in expected.values()]
+    assert min(counts) < max(counts)
+    assert sum(counts) > 1000, "ruff found next to nothing: this run compares nothing"
+
+
+def ruffs_own(instance: Instance, cache: Path, place: Path) -> list[Finding]:
+    """What ruff's JSON says of the head, in a checkout like the reviewer's."""
+    trees = fetch(instance.source, cache=cache)
+    build(trees, title=instance.title, body=instance.body, cache=cache).copy_to(place)
+    done = subprocess.run(
+        [sys.executable, *RUFF.split(), "--output-format=json", str(place)],
+        cwd=place,
+        stdout=subprocess.PIPE,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode in (0, 1)
+    return sorted(
+        (os.path.relpath(found["filename"], place), found["location"]["row"], found["code"] or "")
+        for found in json.loads(done.stdout)
+    )
+
+
+def recorded(record: Path) -> list[Finding]:
+    """The comments of a recorded review."""
+    comments = json.loads(record.read_text("utf-8"))["value"]["comments"]
+    return sorted((c["path"], c["lines"][0], c.get("rule", "")) for c in comments)
