@@ -10,6 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
+from uv import find_uv_bin
+
+from pytest_crbench.sandbox.indexes import uv_environment
+from pytest_crbench.sandbox.settings import SandboxSettings, settings_from_environment
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,12 +61,22 @@ def installed(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureR
         env=surroundings(),
     )
     (wheel,) = (place / "dist").glob("*.whl")
-    subprocess.run([sys.executable, "-m", "venv", str(place / "venv")], check=True)
-    made = place / "venv" / "bin"
-    install = [str(made / "pip"), "--quiet", "--disable-pip-version-check", "install", str(wheel)]
-    subprocess.run(install, check=True, env=surroundings(), cwd=place)
+    venv = place / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
+    # uv reads no configuration of pip's; this is how the plugin calls it as well.
+    settings = settings_from_environment(SandboxSettings(cache=place / "cache", session=""))
+    install = [
+        find_uv_bin(),
+        "pip",
+        "install",
+        "--quiet",
+        "--python",
+        str(venv / "bin" / "python"),
+        str(wheel),
+    ]
+    subprocess.run(install, check=True, env=uv_environment(settings), cwd=place)
     (place / "empty").mkdir()
-    return Installed(wheel, made, place / "empty")
+    return Installed(wheel, venv / "bin", place / "empty")
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(installed: Installed, repo_root: Path) -> None:
