@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from ..core.diffs import DiffMap
 from ..core.model import Review
-from .diffmap import read_diff
 from .formats.draft import take_suggestion
 from .normalise import flagged
 from .reading import flag_warnings
@@ -39,7 +39,7 @@ class HumanReviewer:
         """Return the comments of the instance's checks, each once, under the ids of the dataset."""
         said = dict.fromkeys(check.comment for check in task.instance.checks)
         comments = [comment if self.suggestions else _bare(comment) for comment in said]
-        found = flagged(comments, in_diff=read_diff(task.diff).in_diff)
+        found = flagged(comments, in_diff=DiffMap(task.diff).shows)
         return Review(comments=found, reviewer=self.name, warnings=flag_warnings(found))
 
 

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
     from ..core.model import ReviewComment
 
-    InDiff = Callable[[str, str, tuple[int, int]], bool]
+    InDiff = Callable[[str, str, tuple[int, int] | None], bool]
 
 
 def normalise(comments: Iterable[ReviewComment], *, in_diff: InDiff) -> tuple[ReviewComment, ...]:
     """Give every comment its flags and a stable id; as many come out as go in, in the same order.
 
-    ``in_diff`` gets a path, a side and lines; (0, 0) asks for the file as a whole. An id depends on the
+    ``in_diff`` gets a path, a side and lines; None asks for the file as a whole. An id depends on the
     comment's content alone; equal comments are numbered in order.
     """
     return identified(flagged(comments, in_diff=in_diff))
@@ -32,18 +32,21 @@ def flagged(comments: Iterable[ReviewComment], *, in_diff: InDiff) -> tuple[Revi
     for comment in comments:
         flags = list(comment.flags)
         if comment.path is not None and "outside-tree" not in flags:
-            lines = comment.lines or (0, 0)
-            if not in_diff(comment.path, comment.side, lines):
-                flags.append("outside-diff")
-                other = "left" if comment.side == "right" else "right"
-                if comment.lines and in_diff(comment.path, other, comment.lines):
-                    flags.append("other-side")
+            flags += _misplaced(comment, comment.path, in_diff)
         same = (comment.path, comment.lines, comment.side, " ".join(comment.body.split()).casefold())
         if same in seen:
             flags.append("duplicate")
         seen.add(same)
         result.append(replace(comment, flags=tuple(dict.fromkeys(flags))))
     return tuple(result)
+
+
+def _misplaced(comment: ReviewComment, path: str, in_diff: InDiff) -> list[str]:
+    if in_diff(path, comment.side, comment.lines):
+        return []
+    other = "left" if comment.side == "right" else "right"
+    elsewhere = comment.lines is not None and in_diff(path, other, comment.lines)
+    return ["outside-diff", "other-side"] if elsewhere else ["outside-diff"]
 
 
 def identified(comments: Iterable[ReviewComment]) -> tuple[ReviewComment, ...]:

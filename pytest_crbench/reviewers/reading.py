@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..core.diffs import DiffMap
 from ..core.errors import InfraError
 from ..core.model import Review
-from .diffmap import read_diff
 from .formats import HeadFiles, ParseContext, parse
 from .normalise import normalise
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ..core.model import ReviewComment
-    from .diffmap import DiffMap
     from .protocol import ReviewTask
 
 
@@ -49,16 +48,16 @@ def read_review(
         ReviewerError: if the output is empty or unreadable.
         InfraError: if no copy of the workspace can be made to look things up in.
     """
-    diff = read_diff(task.diff)
+    diff = DiffMap(task.diff)
     with pristine(task) as head:
         parsed = parse(raw, format, ParseContext(workspace, head, diff.removed))
         comments = [_beyond(_current_name(comment, diff), head) for comment in parsed.comments]
-    found = normalise(comments, in_diff=diff.in_diff)
+    found = normalise(comments, in_diff=diff.shows)
     return Review(
         comments=found,
         reviewer=reviewer,
         raw=raw_name,
-        warnings=(*parsed.warnings, *flag_warnings(found)),
+        warnings=(*parsed.warnings, *diff.notes, *flag_warnings(found)),
         duration=duration,
         usage=parsed.usage,
     )

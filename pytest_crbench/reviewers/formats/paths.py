@@ -8,7 +8,8 @@ import unicodedata
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes, urlsplit
 
-from ...core.text import clean
+from ...core.diffs import unquoted
+from ...core.text import clean, decode
 from .base import PATH_LIMIT
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ OUTSIDE = "outside-tree"
 _DRIVE = re.compile(r"^[A-Za-z]:/")
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+:")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u202a-\u202e\u2066-\u2069]")
-_ESCAPE = re.compile(rb'\\([0-7]{3}|[abfnrtv"\\])')
-_ESCAPES = {b"a": 7, b"b": 8, b"f": 12, b"n": 10, b"r": 13, b"t": 9, b"v": 11, b'"': 34, b"\\": 92}
 
 
 def repository_path(raw: object, context: ParseContext) -> tuple[str | None, tuple[str, ...]]:
@@ -36,7 +35,7 @@ def repository_path(raw: object, context: ParseContext) -> tuple[str | None, tup
         return _shown(text[:PATH_LIMIT]), (OUTSIDE, "path-clipped")
     if posixpath.normpath(text) == text and context.known(text):
         return text, ()
-    text = unquoted(text.strip())
+    text = decode(unquoted(text.strip().encode()))
     if text == "/dev/null":
         return _removed(context)
     if not context.known(text):
@@ -69,18 +68,6 @@ def from_uri(uri: str) -> str:
         return uri
     # A "?" or "#" that is not escaped is part of the name: tools write paths here more often than URIs.
     return _unescape(uri)
-
-
-def unquoted(text: str) -> str:
-    """Undo git's quoting of unusual paths (double quotes, octal escapes of UTF-8)."""
-    if len(text) < 2 or not (text.startswith('"') and text.endswith('"')):
-        return text
-
-    def plain(match: re.Match[bytes]) -> bytes:
-        code = match[1]
-        return bytes([_ESCAPES[code] if code in _ESCAPES else int(code, 8) & 0xFF])
-
-    return _ESCAPE.sub(plain, text[1:-1].encode("utf-8", "replace")).decode("utf-8", "replace")
 
 
 def _unescape(text: str) -> str:
