@@ -23,7 +23,8 @@ class HumanReviewer:
     """Says what the human reviewers said, with their suggestions or (``human:bare``) without."""
 
     suggestions: bool = True
-    shareable: bool = True
+    #: Taking it over from another run saves nothing.
+    shareable: bool = False
 
     @property
     def name(self) -> str:
@@ -49,7 +50,7 @@ class NoReviewer:
 
     name: str = "none"
     fingerprint: Mapping[str, Any] = field(default_factory=lambda: {"kind": "none"})
-    shareable: bool = True
+    shareable: bool = False
 
     def review(self, task: ReviewTask) -> Review:
         """Return a clean review."""

@@ -32,7 +32,9 @@ def with_comments(task: Any, *comments: ReviewComment) -> Any:
 
 def test_human_says_what_humans_said(project: Any, tmp_path: Path) -> None:
     task = with_comments(project.task(tmp_path), ONE, TWO, ONE)
-    review = load("human").review(task)
+    reviewer = load("human")
+    assert not reviewer.shareable
+    review = reviewer.review(task)
     assert review.comments == (ONE, replace(TWO, flags=("outside-diff",)))
 
 
@@ -44,7 +46,7 @@ def test_human_bare_gives_no_answer_away(project: Any, tmp_path: Path) -> None:
 def test_none_is_clean_whatever_the_options_for_others(project: Any, tmp_path: Path) -> None:
     reviewer = load("none", ReviewerOptions(version="1", environment=("X",)))
     assert reviewer.review(with_comments(project.task(tmp_path), ONE)).comments == ()
-    assert reviewer.shareable
+    assert not reviewer.shareable
 
 
 def test_files_made_elsewhere(project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
