@@ -95,10 +95,11 @@ def _no_docker() -> str:
 @cache
 def _no_network() -> str:
     """Why tests that need the package index cannot run; empty if they can."""
+    from urllib.parse import urlsplit
+
     import requests
 
     from pytest_crbench.sources.settings import IndexSettings
-    from pytest_crbench.sources.urls import redact
 
     index = IndexSettings.from_environment()
     url = index.urls()[0].rstrip("/") + "/iniconfig/"
@@ -106,9 +107,11 @@ def _no_network() -> str:
     try:
         answer = requests.get(url, timeout=20, verify=verify, stream=True)
     except (requests.RequestException, OSError) as error:
-        return f"no package index at {redact(url)}: {type(error).__name__}"
+        return f"no package index answers at {urlsplit(url).hostname} ({type(error).__name__})"
     with answer:
-        return "" if answer.ok else f"no package index: {redact(url)} answers {answer.status_code}"
+        return (
+            "" if answer.ok else f"the package index at {urlsplit(url).hostname} answers {answer.status_code}"
+        )
 
 
 _NEEDS: dict[str, Callable[[], str]] = {"docker": _no_docker, "network": _no_network}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..core.tasks import AgentTask as AgentTask
+from ..core.tasks import AgentTask as AgentTask  # noqa: TC001  (offered here at run time too)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,8 +15,8 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "clean",
         help="remove our containers and images, and with --all the cache",
-        description="Remove the containers, images and local sandboxes that carry our labels. What a run that "
-        "is under way uses stays, unless --force. Runs in .crbench/runs are never touched.",
+        description="Remove the containers, images and local sandboxes that carry our labels. What a run "
+        "under way uses stays, unless --force. Runs in .crbench/runs are never touched.",
     )
     parser.add_argument(
         "--all", action="store_true", help="also empty the cache (archives, trees, environments)"
@@ -35,7 +35,8 @@ def run(args: argparse.Namespace) -> int:
     settings = settings_of(args)
     done = clean(SandboxSettings(settings.cache, session=""), cache=args.all, force=args.force)
     print(
-        f"crbench: removed {done.containers} containers, {done.images} images, {done.sandboxes} local sandboxes"
+        f"crbench: removed {done.containers} containers, {done.images} images, "
+        f"{done.sandboxes} local sandboxes"
         + (f", {done.cache_entries} entries of {settings.cache}" if args.all else "")
     )
     if done.in_use:

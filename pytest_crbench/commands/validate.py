@@ -1,4 +1,4 @@
-"""``crbench validate``: do the hidden tests fail at head and pass at fixed, and nothing else?"""
+"""``crbench validate``: whether hidden tests fail at head and pass at fixed, every time."""
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 import traceback
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from .options import ReviewerOptions
 from .reading import read_review
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from ..core.model import Review
     from .protocol import ReviewTask

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..core.tasks import ReviewTask as ReviewTask
+from ..core.tasks import ReviewTask as ReviewTask  # noqa: TC001  (offered here at run time too)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

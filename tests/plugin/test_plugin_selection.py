@@ -99,7 +99,8 @@ def test_two_datasets_of_one_name_are_refused(
 def test_the_plugin_is_inert_in_a_run_that_does_not_ask_for_it(folder: Path, cache: Path) -> None:
     (folder / "test_own.py").write_text(
         "def test_own(pytestconfig):\n"
-        "    names = [n for n, _ in pytestconfig.pluginmanager.list_name_plugin() if n.startswith('crbench')]\n"
+        "    manager = pytestconfig.pluginmanager\n"
+        "    names = [n for n, _ in manager.list_name_plugin() if n.startswith('crbench')]\n"
         "    assert names == ['crbench']\n"
     )
     done = run(folder, None, cache)

@@ -54,7 +54,7 @@ requirements = []
 
 @dataclass(frozen=True)
 class Pull:
-    """One small pull request: ``fixable`` checks carry a suggestion that resolves them, ``hard`` ones none."""
+    """One small pull request: ``fixable`` checks carry a suggestion that resolves them, ``hard`` none."""
 
     id: str
     fixable: tuple[str, ...] = ()
