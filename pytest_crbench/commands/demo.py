@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import UsageError
@@ -14,7 +15,6 @@ from .common import add_sandbox_options, settings_of
 
 if TYPE_CHECKING:
     import argparse
-    from pathlib import Path
 
     from ..settings import Settings
 
@@ -69,8 +69,8 @@ def run(args: argparse.Namespace) -> int:
     print("\n".join(comparison_text(compare(read_results(human), read_results(ruff)))))
     _say(
         f"done in {time.monotonic() - began:.0f} s. Every review, patch and output of a hidden test is in",
-        f"  {_shown(human)}",
-        f"  {_shown(ruff)}",
+        f"  {human}",
+        f"  {ruff}",
         "Next, your own reviewer:",
         "  pytest --crbench-agent=suggestions --crbench-reviewer='cmd:mytool --base {base} --head {head}'",
     )
@@ -119,19 +119,14 @@ def _evaluate(settings: Settings, reviewer: str, name: str) -> Path:
         raise UsageError(
             f"the evaluation of {name} ended with exit status {done.returncode}; its output above says why"
         )
-    return made[0]
+    # As the user can type it.
+    return made[0].relative_to(Path.cwd()) if made[0].is_relative_to(Path.cwd()) else made[0]
 
 
 def _quoted(word: str) -> str:
     import shlex
 
     return shlex.quote(word).replace("{", "{{").replace("}", "}}")
-
-
-def _shown(run: Path) -> str:
-    from pathlib import Path
-
-    return str(run.relative_to(Path.cwd())) if run.is_relative_to(Path.cwd()) else str(run)
 
 
 def _say(*lines: str) -> None:
