@@ -292,9 +292,7 @@ def test_what_does_not_fit_head_is_unappliable(tmp_path: Path, head: Tree, patch
 
 def test_a_patch_made_elsewhere_may_rename(tmp_path: Path, head: Tree) -> None:
     patch = b"diff --git a/a.py b/moved/b.py\nsimilarity index 100%\nrename from a.py\nrename to moved/b.py\n"
-    assert changes(head, patch) == Changes(
-        (File("moved/b.py", b"a = 1\nb = 2\n", "100644"),), ("a.py",)
-    )
+    assert changes(head, patch) == Changes((File("moved/b.py", b"a = 1\nb = 2\n", "100644"),), ("a.py",))
 
 
 def test_a_small_patch_on_a_big_tree_reads_only_what_it_touches(tmp_path: Path) -> None:
