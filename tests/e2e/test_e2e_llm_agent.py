@@ -160,8 +160,8 @@ def test_failures_of_the_endpoint_that_pass_are_retried(folder: Path, dataset: P
 @pytest.mark.parametrize(
     ("script", "options", "said"),
     [
-        pytest.param([status(500)], ("--crbench-agent-timeout=4",), "500", id="500"),
-        pytest.param([status(429, {"retry-after": "1"})], ("--crbench-agent-timeout=4",), "429", id="429"),
+        pytest.param([status(500)], ("--crbench-agent-timeout=15",), "500", id="500"),
+        pytest.param([status(429, {"retry-after": "1"})], ("--crbench-agent-timeout=15",), "429", id="429"),
         pytest.param([FIX, status(429, {"retry-after": "4000"})], (), "429", id="429-in-the-middle"),
     ],
 )
@@ -177,7 +177,7 @@ def test_failures_that_do_not_pass_are_no_measurement(
     assert f"answered {said}" in first["reason"]
     assert second["reason"] == first["reason"]
     assert first["stop_reason"] is None
-    assert len(server.requests) >= 2, "it was not tried again"
+    assert len(server.requests) >= 2, "it was not tried again, or no step came before"
 
 
 def test_an_endpoint_that_is_down_leaves_the_gate_undecided(folder: Path, dataset: Path, cache: Path) -> None:
