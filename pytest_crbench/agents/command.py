@@ -7,7 +7,6 @@ temporary folder whose name tells nothing, in its own process group, with a time
 from __future__ import annotations
 
 import json
-import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from ..core import commands, processes
 from ..core.errors import AgentError
 from ..core.model import Revision
+from ..core.secrets import passed_through, scrub
 from ..core.store import write_atomic
 from ..core.text import clean, decode, printable
-from ..llm.secrets import scrub
 from . import prompt
 
 if TYPE_CHECKING:
@@ -107,9 +106,8 @@ class CommandAgent:
             )
         return "finished"
 
-    def _secrets(self) -> list[str]:
-        """What no kept file may hold: the values of the variables that are passed through by name."""
-        return [os.environ[name] for name in self.environment if name in os.environ]
+    def _secrets(self) -> tuple[str, ...]:
+        return passed_through(self.environment)
 
 
 def native(comments: Sequence[ReviewComment]) -> dict[str, Any]:

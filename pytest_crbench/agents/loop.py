@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import StageError
+from ..core.secrets import scrub
 from ..core.text import printable
 from ..llm.retry import ContextLengthError, DeadlineError
-from ..llm.secrets import scrub
 from ..llm.usage import Price, Usage
 from . import tools
 

@@ -6,8 +6,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..core.secrets import scrub_value
 from ..core.store import write_json
-from ..llm.secrets import scrub_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

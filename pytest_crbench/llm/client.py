@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
+from ..core import urls
 from ..core.errors import InfraError
+from ..core.secrets import scrub
 from ..core.text import clean, decode, printable
 from . import completion
 from .retry import DeadlineError, Failure, Patience, of_status
-from .secrets import public_url, scrub, secrets_in_url, split_login
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,12 +55,12 @@ class Model:
     @property
     def secrets(self) -> tuple[str, ...]:
         """What must not appear in any file or message."""
-        return tuple(secret for secret in (self.key, *secrets_in_url(self.base_url)) if secret)
+        return tuple(secret for secret in (self.key, *urls.secrets_in(self.base_url)) if secret)
 
     @property
     def identity(self) -> dict[str, Any]:
         """All that decides the answers, as plain JSON without credentials."""
-        return {"model": self.model, "base_url": public_url(self.base_url), **self._sampling()}
+        return {"model": self.model, "base_url": urls.public(self.base_url), **self._sampling()}
 
     def complete(
         self,
@@ -88,7 +89,7 @@ class Model:
         """
         request = self._request(messages, tools)
         characters = len(json.dumps([request["messages"], request.get("tools")], ensure_ascii=False))
-        question = {"base_url": public_url(self.base_url), "request": request, "extra": cache_key_extra}
+        question = {"base_url": urls.public(self.base_url), "request": request, "extra": cache_key_extra}
         key = self.cache.key(question) if self.cache else ""
         stored = self.cache.get(key) if self.cache else None
         if stored is not None:
@@ -229,21 +230,21 @@ class Model:
 
     @property
     def _where(self) -> str:
-        return f"{public_url(self.base_url)} ({self.model})"
+        return f"{urls.public(self.base_url)} ({self.model})"
 
     @cached_property
     def _client(self) -> OpenAI:
         import openai
 
         # The HTTP package logs URLs, with the password of a login in them.
-        bare, login = split_login(self.base_url)
+        bare, login = urls.split_credentials(self.base_url)
         try:
             # Our own loop retries: the package's would hide waits from the deadline and the patience.
             return openai.OpenAI(
                 api_key=self.key or "unused",
                 base_url=bare,
                 max_retries=0,
-                default_headers={"Authorization": f"Basic {login}"} if login else None,
+                default_headers={"Authorization": f"Basic {urls.basic(login)}"} if login else None,
             )
         except (ValueError, openai.OpenAIError) as error:
             raise InfraError(

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from ..core import digest, processes
 from ..core.errors import InfraError, InvalidInstanceError
 from ..core.model import Trees
+from ..core.urls import redact
 from .repository import Damaged, Repository, base_environment, git_program, said
-from .urls import redact
 from .writer import discard
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from requests.auth import AuthBase, HTTPBasicAuth
 from requests.utils import get_netrc_auth
 
 from ..core.errors import InfraError
-from .urls import origin, redact, split_credentials
+from ..core.urls import origin, redact, split_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from ..core import digest
 from ..core.errors import InfraError, InvalidInstanceError
 from ..core.model import Artifact, Trees
+from ..core.urls import redact
 from .archives import unpack
-from .urls import redact
 
 if TYPE_CHECKING:
     from pathlib import Path

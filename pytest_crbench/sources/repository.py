@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..core import processes
 from ..core.errors import InfraError
 from ..core.text import decode, printable
-from .urls import redact
+from ..core.urls import redact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .urls import redact
+from ..core.urls import redact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_crbench.sources.urls import origin, redact, split_credentials
+from pytest_crbench.core.urls import origin, public, redact, secrets_in, split_credentials, with_credentials
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,18 @@ def test_split_and_origin():
     assert split_credentials("https://h/x") == ("https://h/x", None)
     assert origin("https://H/x") == origin("https://h:443/") == ("https", "h", 443)
     assert origin("http://h/x") != origin("https://h/x")
+
+
+def test_what_a_url_carries_in_confidence() -> None:
+    url = "https://me:p%40ssword1@host:8/v1/?api-key=abcdefgh"
+    assert public(url) == "https://host:8/v1"
+    assert secrets_in(url) == ("p@ssword1", "p%40ssword1", "bWU6cEBzc3dvcmQx", "api-key=abcdefgh")
+    assert secrets_in("https://t0ken@host/")[0] == "t0ken"
+    assert secrets_in("https://host/simple") == ()
+
+
+def test_credentials_are_put_in_where_there_are_none() -> None:
+    assert with_credentials("https://h:8/x?y", "u@x", "p/w") == "https://u%40x:p%2Fw@h:8/x?y"
+    assert with_credentials("https://h/x", "t", "") == "https://t@h/x"
+    assert with_credentials("https://own@h/x", "u", "p") == "https://own@h/x"
+    assert with_credentials("https://h/x", "", "") == "https://h/x"

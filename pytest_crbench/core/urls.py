@@ -1,0 +1,74 @@
+"""URLs without their secrets."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
+
+_USERINFO = re.compile(r"(?<=://)[^/\s@]*@")
+_QUERY = re.compile(r"(://[^\s?#'\"]*)[?#][^\s'\"]*")
+
+
+def redact(text: str) -> str:
+    """Strip user, password, query and fragment from every URL in a text; a query may be a signature."""
+    # A password may hold an unescaped "@": repeated until none is left.
+    while True:
+        shorter = _USERINFO.sub("", text)
+        if shorter == text:
+            return _QUERY.sub(r"\1", text)
+        text = shorter
+
+
+def public(url: str) -> str:
+    """Return one URL as `redact` does, without a slash at its end: fit for results and keys."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
+
+
+def split_credentials(url: str) -> tuple[str, tuple[str, str] | None]:
+    """Return the URL without user and password, and these, percent-decoded (None if it has none)."""
+    parts = urlsplit(url)
+    userinfo, at, host = parts.netloc.rpartition("@")
+    if not at:
+        return url, None
+    user, _, password = userinfo.partition(":")
+    return urlunsplit(parts._replace(netloc=host)), (unquote(user), unquote(password))
+
+
+def with_credentials(url: str, user: str, password: str) -> str:
+    """Return the URL with user and password in it; one that has some keeps its own."""
+    bare, known = split_credentials(url)
+    if known is not None or not (user or password):
+        return url
+    parts = urlsplit(bare)
+    login = quote(user, safe="") + (f":{quote(password, safe='')}" if password else "")
+    return urlunsplit(parts._replace(netloc=f"{login}@{parts.netloc}"))
+
+
+def basic(credentials: tuple[str, str]) -> str:
+    """Return user and password as HTTP's Basic authorization spells them."""
+    return b64encode(":".join(credentials).encode()).decode()
+
+
+def secrets_in(url: str) -> tuple[str, ...]:
+    """Return what a URL carries in confidence: its password (or a token without one) and its query.
+
+    The password comes as it is, as the URL quotes it, and as a Basic authorization.
+    """
+    parts = urlsplit(url)
+    _, credentials = split_credentials(url)
+    found = [parts.query]
+    if credentials is not None:
+        user, password = credentials
+        raw = parts.netloc.rpartition("@")[0].partition(":")
+        found = [password or user, raw[2] or raw[0], basic(credentials), *found]
+    return tuple(dict.fromkeys(part for part in found if part))
+
+
+def origin(url: str) -> tuple[str, str, int | None]:
+    """Return scheme, host and port: what credentials are bound to."""
+    parts = urlsplit(url)
+    default = {"https": 443, "http": 80}.get(parts.scheme)
+    return parts.scheme, (parts.hostname or "").lower(), parts.port or default
