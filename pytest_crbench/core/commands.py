@@ -48,7 +48,7 @@ class Template:
     def fill(self, values: Mapping[str, str]) -> list[str]:
         """Return the command; a value is never split, expanded or looked at for placeholders itself."""
         known = {**values, "cwd": str(self.cwd), "python": sys.executable}
-        return [_fill(word, known) for word in self.words]
+        return [fill(word, known) for word in self.words]
 
 
 def template(text: str, known: Sequence[str], *, what: str, cwd: Path) -> Template:
@@ -70,10 +70,42 @@ def template(text: str, known: Sequence[str], *, what: str, cwd: Path) -> Templa
         raise UsageError(f"{what}: {error} in {text!r}. Quote it as for a POSIX shell.") from None
     if not words or not words[0]:
         raise UsageError(f"{what}: there is no program in {text!r}. Write cmd:PROGRAM ARGUMENTS.")
-    for index, word in enumerate(words):
-        _check(word, (*known, *_OWN) if index else _OWN, what)
+    for word in words:
+        check(word, (*known, *_OWN), what)
+    if others := check(words[0], (*known, *_OWN), what) - set(_OWN):
+        raise UsageError(
+            f"{what}: there is no placeholder {{{min(others)}}} for the program {words[0]!r}; it can only "
+            "hold {cwd} and {python}."
+        )
     program = _find(words[0], what, cwd)
     return Template(text, (program.replace("{", "{{").replace("}", "}}"), *words[1:]), cwd)
+
+
+def check(word: str, known: Sequence[str], what: str) -> frozenset[str]:
+    """Return the placeholders in one word of the option ``what``.
+
+    Raises:
+        UsageError: if one is not known, or braces do not match.
+    """
+    hint = "write {{ and }} for braces themselves"
+    try:
+        found = [(name, spec, conversion) for _, name, spec, conversion in Formatter().parse(word)]
+    except ValueError as error:
+        raise UsageError(f"{what}: {error} in {word!r}; {hint}.") from None
+    for name, spec, conversion in found:
+        if name is not None and (name not in known or spec or conversion):
+            raise UsageError(
+                f"{what}: there is no placeholder {{{name}}} in {word!r}. Known are "
+                f"{', '.join('{' + k + '}' for k in known)}; {hint}."
+            )
+    return frozenset(name for name, _, _ in found if name is not None)
+
+
+def fill(word: str, values: Mapping[str, str]) -> str:
+    """Fill a word that `check` has passed; a value is never looked at for placeholders itself."""
+    return "".join(
+        literal + ("" if name is None else values[name]) for literal, name, _, _ in Formatter().parse(word)
+    )
 
 
 def environment(names: Sequence[str], temporary: Path) -> dict[str, str]:
@@ -114,22 +146,8 @@ def private_folder() -> Iterator[Path]:
         shutil.rmtree(folder, onerror=_unlock)
 
 
-def _check(word: str, known: Sequence[str], what: str) -> None:
-    hint = "write {{ and }} for braces themselves"
-    try:
-        found = [(name, spec, conversion) for _, name, spec, conversion in Formatter().parse(word)]
-    except ValueError as error:
-        raise UsageError(f"{what}: {error} in {word!r}; {hint}.") from None
-    for name, spec, conversion in found:
-        if name is not None and (name not in known or spec or conversion):
-            raise UsageError(
-                f"{what}: there is no placeholder {{{name}}} in {word!r}. Known are "
-                f"{', '.join('{' + k + '}' for k in known)}; {hint}."
-            )
-
-
 def _find(word: str, what: str, cwd: Path) -> str:
-    name = _fill(word, {"cwd": str(cwd), "python": sys.executable})
+    name = fill(word, {"cwd": str(cwd), "python": sys.executable})
     place = str(cwd / name) if "/" in name else name
     found = shutil.which(place, path=search_path())
     if found is None:
@@ -139,12 +157,6 @@ def _find(word: str, what: str, cwd: Path) -> str:
             "stands for the folder that pytest is started in."
         )
     return str(Path(cwd, found))
-
-
-def _fill(word: str, values: Mapping[str, str]) -> str:
-    return "".join(
-        literal + ("" if name is None else values[name]) for literal, name, _, _ in Formatter().parse(word)
-    )
 
 
 def _unlock(function: Callable[..., object], path: str, _error: object) -> None:

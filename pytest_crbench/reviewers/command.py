@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.errors import InfraError, UsageError
+from ..core import commands
+from ..core.errors import InfraError
+from ..core.secrets import passed_through, scrub
+from ..core.text import clean
 from . import host
 from .reading import read_review
-from .templates import fill, placeholders, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ..core.commands import Template
     from ..core.model import Review
     from .options import ReviewerOptions
     from .protocol import ReviewTask
 
-#: ``{cwd}`` is the folder that pytest was started in, ``{python}`` the interpreter that runs it.
-PLACEHOLDERS = ("base", "head", "diff", "workspace", "out", "title", "body", "cwd", "python")
+#: Beside ``{cwd}``, the folder that pytest was started in, and ``{python}``, the interpreter that runs it.
+PLACEHOLDERS = ("base", "head", "diff", "workspace", "out", "title", "body")
 _WHAT = "--crbench-reviewer=cmd:"
 
 
@@ -29,20 +30,18 @@ _WHAT = "--crbench-reviewer=cmd:"
 class CommandReviewer:
     """A command line that prints its review, or writes it to the file ``{out}``."""
 
-    template: str
-    argv: tuple[str, ...]
-    cwd: Path
+    template: Template
     options: ReviewerOptions
 
     @property
     def name(self) -> str:
         """Short name for tables."""
-        return self.options.name or f"cmd:{Path(self.argv[0]).name}"
+        return self.options.name or f"cmd:{Path(self.template.words[0]).name}"
 
     @property
     def fingerprint(self) -> Mapping[str, Any]:
         """The command line and the options; what the program itself is, only its version can say."""
-        template = host.scrub(self.template.encode("utf-8", "replace"), host.secrets(self.options)).decode()
+        template = scrub(clean(self.template.text), passed_through(self.options.environment))
         return {"kind": "cmd", "template": template, **self.options.fingerprint()}
 
     @property
@@ -57,15 +56,15 @@ class CommandReviewer:
             ReviewerError: ``crashed``, ``timeout``, ``unreadable`` or ``empty``.
             InfraError: if the private copy cannot be made, or the output cannot be kept.
         """
-        with host.private_folder() as folder:
+        with commands.private_folder() as folder:
             values = self._values(task, folder)
             workspace = Path(values["workspace"])
-            out = Path(values["out"]) if self._uses("out") else None
+            out = Path(values["out"]) if self.template.uses("out") else None
             done, raw = host.execute(
-                [fill(word, values) for word in self.argv],
-                shown=self.argv,
+                self.template.fill(values),
+                shown=self.template.words,
                 cwd=workspace,
-                env=host.environment(self.options, folder / "tmp"),
+                env=commands.environment(self.options.environment, folder / "tmp"),
                 options=self.options,
                 directory=task.directory,
                 out=out,
@@ -80,9 +79,6 @@ class CommandReviewer:
                 raw_name=host.STDOUT if out is None else host.OUT,
                 duration=done.duration,
             )
-
-    def _uses(self, name: str) -> bool:
-        return any(name in placeholders(word, PLACEHOLDERS, _WHAT) for word in self.argv)
 
     def _values(self, task: ReviewTask, folder: Path) -> dict[str, str]:
         """Make what the placeholders name, all in ``folder``."""
@@ -104,8 +100,6 @@ class CommandReviewer:
             "out": str(folder / "review"),
             "title": request.title.replace("\0", ""),
             "body": request.body.replace("\0", ""),
-            "cwd": str(self.cwd),
-            "python": sys.executable,
         }
 
 
@@ -118,22 +112,4 @@ def command_reviewer(template: str, options: ReviewerOptions, cwd: Path) -> Comm
     Raises:
         UsageError: for a bad template, or a program that there is not.
     """
-    argv = words(template, PLACEHOLDERS, _WHAT)
-    program = argv[0]
-    if placeholders(program, PLACEHOLDERS, _WHAT) - {"cwd", "python"}:
-        raise UsageError(
-            f"{_WHAT} the program {program!r} can only hold the placeholders {{cwd}} and {{python}}"
-        )
-    filled = fill(program, {"cwd": str(cwd), "python": sys.executable})
-    if "/" in filled:
-        filled = str(cwd / filled)
-    found = shutil.which(filled, path=host.search_path())
-    if found is None:
-        raise UsageError(
-            f"{_WHAT} there is no program {program!r} (looked "
-            + (f"at {filled}" if "/" in filled else "in PATH and beside the interpreter that runs pytest")
-            + "). Install it, or give its path; {cwd} stands for the folder that pytest is started in."
-        )
-    # Braces of a found path are literal.
-    escaped = str(Path(cwd, found)).replace("{", "{{").replace("}", "}}")
-    return CommandReviewer(template, (escaped, *argv[1:]), cwd, options)
+    return CommandReviewer(commands.template(template, PLACEHOLDERS, what=_WHAT, cwd=cwd), options)

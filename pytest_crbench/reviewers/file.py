@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..core.commands import check, fill
 from ..core.errors import ReviewerError, UsageError
 from ..core.store import write_atomic
 from . import host
 from .reading import read_review
-from .templates import fill, placeholders
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -91,7 +91,7 @@ def file_reviewer(template: str, options: ReviewerOptions, cwd: Path) -> FileRev
     Raises:
         UsageError: for a placeholder that is not known, or a template without ``{instance}``.
     """
-    if "instance" not in placeholders(template, PLACEHOLDERS, _WHAT):
+    if "instance" not in check(template, PLACEHOLDERS, _WHAT):
         raise UsageError(
             f"{_WHAT} {template!r} names the same file for every pull request; put {{instance}} in it."
         )

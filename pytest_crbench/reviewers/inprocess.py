@@ -8,8 +8,11 @@ import traceback
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..core.commands import private_folder
 from ..core.errors import ReviewerError
-from ..core.text import clean
+from ..core.secrets import passed_through, scrub, within_reach
+from ..core.store import write_atomic
+from ..core.text import clean, printable
 from . import child, host
 from .options import ReviewerOptions
 from .reading import read_review
@@ -51,18 +54,25 @@ class InProcessReviewer:
             InfraError: if the private copy cannot be made.
         """
         began = time.monotonic()
-        with host.private_folder() as folder:
+        # Taken before: a callable may change the variables of this process.
+        secrets = (*passed_through(self.options.environment), *within_reach())
+        with private_folder() as folder:
             workspace = folder / "repository"
             task.checkout(workspace)
             try:
                 said = child.native(self.function(task.pull_request, workspace))
-                raw = json.dumps(said).encode()
+                raw = scrub(json.dumps(said).encode(), secrets)
             except Exception as error:
-                (task.directory / host.STDERR).write_text(clean(traceback.format_exc()), "utf-8")
+                trace = scrub(clean(traceback.format_exc()), secrets)
+                write_atomic(task.directory / host.STDERR, trace.encode())
+                words = printable(scrub(str(error), secrets))
+                # Without the cause: its own words may hold what was taken out here.
                 raise ReviewerError(
-                    f"the reviewer {self.name} raised {type(error).__name__}: {error}", reason="crashed"
-                ) from error
-            (task.directory / host.OUT).write_bytes(raw)
+                    f"the reviewer {self.name} raised {type(error).__name__}: {words}. All of it: "
+                    f"{task.directory / host.STDERR}",
+                    reason="crashed",
+                ) from None
+            write_atomic(task.directory / host.OUT, raw)
             return read_review(
                 raw,
                 format="native",

@@ -81,7 +81,7 @@ def _template(kind: str, template: str, options: ReviewerOptions) -> Reviewer:
 
 
 def _registered(name: str, options: ReviewerOptions) -> Reviewer:
-    from .host import search_path
+    from ..core.commands import search_path
     from .python import python_reviewer
 
     known = _entry_points()

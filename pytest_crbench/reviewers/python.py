@@ -9,8 +9,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core import processes
+from ..core import commands, processes
 from ..core.errors import InfraError, UsageError
+from ..core.secrets import passed_through, scrub
 from ..core.text import decode, printable
 from . import child, host
 from .reading import read_review
@@ -53,7 +54,7 @@ class PythonReviewer:
             ReviewerError: ``crashed`` (it raised or exited), ``timeout``, ``unreadable`` or ``empty``.
             InfraError: if the private copy cannot be made, or the output cannot be kept.
         """
-        with host.private_folder() as folder:
+        with commands.private_folder() as folder:
             workspace, out = folder / "repository", folder / "review"
             try:
                 task.checkout(workspace)
@@ -97,7 +98,7 @@ def python_reviewer(name: str, spec: str, options: ReviewerOptions, cwd: Path) -
         UsageError: if it cannot be imported, or is nothing that can be called.
         InfraError: if no folder for the look can be made.
     """
-    with host.private_folder() as folder:
+    with commands.private_folder() as folder:
         (folder / "request").write_text(json.dumps({"sys_path": search_path(cwd)}), "utf-8")
         done = processes.run(
             _argv("check", spec, str(folder / "request")),
@@ -108,7 +109,7 @@ def python_reviewer(name: str, spec: str, options: ReviewerOptions, cwd: Path) -
     if done.returncode == 0:
         # Exit statuses are those of our own child: that a linter may exit with 1 does not concern it.
         return PythonReviewer(options.name or name, spec, cwd, replace(options, exit_ok=(0,)))
-    lines = decode(host.scrub(done.stderr, host.secrets(options))).strip().splitlines()
+    lines = decode(scrub(done.stderr, passed_through(options.environment))).strip().splitlines()
     said = printable(lines[-1]) if lines else f"exit status {done.returncode}"
     if done.timed_out:
         said = f"its import took longer than {min(options.timeout, _CHECK_TIMEOUT):g} s"
@@ -136,7 +137,7 @@ def _environment(options: ReviewerOptions, folder: Path) -> dict[str, str]:
     named = {"PYTHONPATH"} & set(options.environment)
     paths = [package, *([os.environ["PYTHONPATH"]] if named and "PYTHONPATH" in os.environ else [])]
     return {
-        **host.environment(options, folder / "tmp"),
+        **commands.environment(options.environment, folder / "tmp"),
         "PYTHONPATH": os.pathsep.join(paths),
         "PYTHONDONTWRITEBYTECODE": "1",
     }

@@ -180,7 +180,7 @@ print("token", os.environ["TOOL_TOKEN"], file=sys.stderr)
     assert found["cwd"] == str(Path.cwd())
     assert "app" in found["files"]
     assert found["backwards"] == "nek0t-t3rc3s"
-    assert found["env"]["TOOL_TOKEN"] == "***"
+    assert found["env"]["TOOL_TOKEN"] == "[redacted]"
     assert "OTHER_TOKEN" not in found["env"]
     assert "one" not in Path(found["workspace"]).parts
     assert not Path(found["workspace"]).is_relative_to(tmp_path / "run")
@@ -188,7 +188,7 @@ print("token", os.environ["TOOL_TOKEN"], file=sys.stderr)
     assert (project.root / "app/core.py").read_text() != "changed"
     for path in (tmp_path / "run").iterdir():
         assert "s3cr3t" not in path.read_text()
-    assert "token ***" in (tmp_path / "run/review.stderr").read_text()
+    assert "token [redacted]" in (tmp_path / "run/review.stderr").read_text()
 
 
 def test_a_key_in_a_comment_is_not_passed_on(
@@ -197,7 +197,7 @@ def test_a_key_in_a_comment_is_not_passed_on(
     monkeypatch.setenv("TOOL_TOKEN", 'quo"ted-s3cr3t')
     body = "print(json.dumps([{'body': 'my key is ' + os.environ['TOOL_TOKEN']}]))"
     review = script(body, environment=("TOOL_TOKEN",)).review(project.task(tmp_path / "run"))
-    assert review.comments[0].body == "my key is ***"
+    assert review.comments[0].body == "my key is [redacted]"
 
 
 def test_old_output_is_not_read_again(script: Any, project: Any, tmp_path: Path) -> None:

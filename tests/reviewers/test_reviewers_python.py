@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ import pytest
 
 from pytest_crbench.core.errors import ReviewerError, UsageError
 from pytest_crbench.reviewers import load as loading
+from pytest_crbench.reviewers.inprocess import InProcessReviewer
 from pytest_crbench.reviewers.load import ReviewerOptions, load
 
 if TYPE_CHECKING:
@@ -134,7 +136,7 @@ def test_the_traceback_is_kept_without_the_key(
         reviewer.review(project.task(tmp_path / "run"))
     text = (tmp_path / "run/review.stderr").read_text()
     assert "Traceback" in text
-    assert "whoops ***" in text
+    assert "whoops [redacted]" in text
     assert "sk-123456789" not in str(caught.value)
     assert (tmp_path / "run/review.stdout").read_text() == "printed before\n"
 
@@ -207,3 +209,28 @@ def test_registered_reviewers(
     assert len(reviewer.review(project.task(tmp_path / "run")).comments) == 2
     with pytest.raises(UsageError, match="Did you mean 'vendor'"):
         load("vendr")
+
+
+def test_what_an_in_process_callable_lets_out_is_scrubbed(
+    project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "sk-123456789")
+    monkeypatch.setenv("NAMED", "another-secret")
+
+    def raises(_request: Any, _workspace: Path) -> Any:
+        raise KeyError(os.environ["SOME_API_KEY"], os.environ["NAMED"])
+
+    def says(_request: Any, _workspace: Path) -> Any:
+        return [{"body": f"use {os.environ['SOME_API_KEY']}"}]
+
+    options = ReviewerOptions(environment=("NAMED",))
+    with pytest.raises(ReviewerError) as caught:
+        InProcessReviewer(raises, options).review(project.task(tmp_path / "run"))
+    kept = (tmp_path / "run/review.stderr").read_text()
+    assert "Traceback" in kept
+    for text in (kept, str(caught.value), repr(caught.value.__cause__)):
+        assert "sk-123456789" not in text
+        assert "another-secret" not in text
+    (comment,) = InProcessReviewer(says, options).review(project.task(tmp_path / "run")).comments
+    assert comment.body == "use [redacted]"
+    assert "sk-123" not in (tmp_path / "run/review.out").read_text()
