@@ -21,7 +21,7 @@ from .core.text import printable
 from .fixtures import FixturePlugin
 from .interrupt import shield, terminate_as_interrupt
 from .progress import Progress
-from .record import agent_label, now, run_record
+from .record import agent_label, now, reviewed_by, run_record
 from .reports import keep_verdict, make_gate, table, write_reports
 from .rundir import check_same, find_run, new_name, read_record, write_record
 
@@ -188,6 +188,7 @@ class ControllerSession:
     def _results(self, exitstatus: int) -> Results:
         run = {
             **self.record,
+            "reviewer": reviewed_by(self.record["reviewer"], self.verdicts.values()),
             "finished": now(),
             "interrupted": exitstatus == pytest.ExitCode.INTERRUPTED,
         }
