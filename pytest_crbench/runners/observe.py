@@ -99,7 +99,11 @@ def _outcome(records: Records, hidden: str, expected: frozenset[str]) -> tuple[O
     for r in reports:
         if r["outcome"] == "skipped" or r["xfail"]:
             return "skipped", str(r["exception"]), str(r["message"])
-    passed = {_name(r["test"]) for r in reports if r["when"] == "call" and r["outcome"] == "passed"}
+    passed = {
+        _name(r["test"])
+        for r in reports
+        if r["when"] == "call" and r["outcome"] == "passed" and not r["exception"]
+    }
     torn_down = {_name(r["test"]) for r in reports if r["when"] == "teardown" and r["outcome"] == "passed"}
     collected = {
         _name(t)

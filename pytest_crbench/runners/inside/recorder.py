@@ -43,7 +43,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     _record(event="collected", tests=[item.nodeid for item in session.items])
 
 
-@pytest.hookimpl(hookwrapper=True, trylast=True)
+# Outermost: what others make of the outcome (xfail marks) is in the report by then.
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
     """Record the outcome of each phase."""
     outcome = yield

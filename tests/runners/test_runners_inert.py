@@ -1,0 +1,214 @@
+"""Nothing that a revision brings along steers the run of a hidden test."""
+
+from __future__ import annotations
+
+import importlib.util
+import marshal
+import os
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.hostile import INERT
+
+from pytest_crbench.core.decide import check_head, verdict_of
+from pytest_crbench.core.errors import TamperedError
+from pytest_crbench.core.model import Environment, File
+from pytest_crbench.core.status import Status
+from pytest_crbench.runners.pytest_runner import PytestRunner
+
+RIGHT = ("shop/tax.py", "def tax():\n    return 'right'\n")
+
+
+def test_head_fails_in_its_call_phase_and_a_fix_passes(bench: Any) -> None:
+    head = bench.observe()
+    check_head(head)
+    assert (head.outcome, head.exception, head.canaries) == ("failed", "AssertionError", "behaved")
+    assert head.modules == 2
+    fixed = bench.observe(RIGHT)
+    assert verdict_of(fixed) == (Status.PASSED, "")
+    assert fixed.proper
+
+
+@pytest.mark.parametrize("attempt", INERT)
+def test_inert(bench: Any, attempt: str) -> None:
+    observed = bench.observe(*INERT[attempt].items())
+    assert verdict_of(observed)[0] is Status.MISSED
+    assert (observed.outcome, observed.ending, observed.canaries) == ("failed", "completed", "behaved")
+
+
+@pytest.mark.parametrize("attempt", INERT)
+def test_inert_beside_a_real_fix(bench: Any, attempt: str) -> None:
+    observed = bench.observe(RIGHT, *INERT[attempt].items())
+    assert verdict_of(observed) == (Status.PASSED, "")
+
+
+def test_product_code_that_patches_pytest_is_tampering(bench: Any) -> None:
+    forge = (
+        "import _pytest.reports as r\n"
+        "_old = r.TestReport.from_item_and_call.__func__\n"
+        "def new(cls, item, call):\n    call.excinfo = None\n    return _old(cls, item, call)\n"
+        "r.TestReport.from_item_and_call = classmethod(new)\n"
+        "def tax():\n    return 'wrong'\n"
+    )
+    observed = bench.observe(("shop/tax.py", forge))
+    assert observed.canaries == "bent"
+    with pytest.raises(TamperedError, match="canary"):
+        verdict_of(observed)
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("import os\nos._exit(0)\n", "crashed"),
+        ("import sys\nsys.exit(0)\n", ""),
+        ("raise RuntimeError('at import')\n", "RuntimeError"),
+        ("def tax():\n    import os\n    os._exit(0)\n", "crashed"),
+        ("def tax():\n    import pytest\n    pytest.skip('no')\n", "skipped"),
+        ("def tax():\n    import unittest\n    raise unittest.SkipTest('no')\n", "skipped"),
+        ("def tax():\n    import pytest\n    pytest.xfail('no')\n", "skipped"),
+        ("def tax():\n    import pytest\n    pytest.exit('no', 0)\n", ""),
+        ("def tax():\n    import os, signal\n    os.kill(os.getpid(), signal.SIGKILL)\n", "crashed"),
+        ("def tax(:\n", "SyntaxError"),
+    ],
+)
+def test_ends_that_are_no_pass(bench: Any, source: str, reason: str) -> None:
+    status, said = verdict_of(bench.observe(("shop/tax.py", source)))
+    assert status is Status.MISSED
+    assert reason in said
+
+
+def test_a_pass_and_a_sudden_end_is_tampering(bench: Any) -> None:
+    """The process ends with status 0 between the hidden test's pass and the canaries after it."""
+    source = (
+        "import os\n"
+        "import _pytest.runner as r\n"
+        "_old = r.runtestprotocol\n"
+        "def new(item, log=True, nextitem=None):\n"
+        "    reports = _old(item, log=log, nextitem=nextitem)\n"
+        "    if hasattr(item.module, 'tax'):\n        os._exit(0)\n"
+        "    return reports\n"
+        "r.runtestprotocol = new\n"
+        "def tax():\n    return 'right'\n"
+    )
+    with pytest.raises(TamperedError, match="ended right after"):
+        verdict_of(bench.observe(("shop/tax.py", source)))
+
+
+def test_a_hanging_test_is_ended(bench: Any) -> None:
+    observed = bench.observe(("shop/tax.py", "import time\ndef tax():\n    time.sleep(600)\n"), timeout=3.0)
+    assert observed.ending == "timed-out"
+    assert verdict_of(observed) == (Status.MISSED, "the test run timed out after the revision")
+
+
+def test_stale_bytecode_does_not_run(bench: Any) -> None:
+    """Bytecode of other source, with the size and time of the source that lies there."""
+    code = compile("def tax():\n    return 'right'\n", "shop/tax.py", "exec")
+    source = bench.head / "shop" / "tax.py"
+    os.utime(source, (0, 0))
+    data = (
+        importlib.util.MAGIC_NUMBER + struct.pack("<LLL", 0, 0, source.stat().st_size) + marshal.dumps(code)
+    )
+    name = Path(importlib.util.cache_from_source("shop/tax.py")).as_posix()
+    unchecked = importlib.util.MAGIC_NUMBER + struct.pack("<LQ", 1, 0) + marshal.dumps(code)
+    for content in (data, unchecked):
+        assert bench.observe(File(name, content)).outcome == "failed"
+
+
+def test_the_run_is_the_same_whatever_the_host(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    monkeypatch.setenv("SECRET_KEY", "sesame")
+    monkeypatch.setenv("PYTHONPATH", str(bench.head))
+    test = (
+        "import os, time, sys\n\n\ndef test_tax():\n"
+        "    assert time.tzname[0] == 'UTC'\n"
+        "    assert 'SECRET_KEY' not in os.environ and 'PYTHONPATH' not in os.environ\n"
+        "    raise ValueError(hash('tax'), sorted(os.environ))\n"
+    )
+    first, second = bench.observe(test=test), bench.observe(test=test)
+    assert first.exception == "ValueError"
+    assert first.message == second.message
+
+
+def test_a_structural_test_runs_with_the_tree_off_the_path(bench: Any) -> None:
+    test = (
+        "import pathlib, sys\n\n\ndef test_tax():\n"
+        "    assert 'wrong' in pathlib.Path('shop/tax.py').read_text()\n"
+        "    here = pathlib.Path.cwd()\n"
+        "    raise LookupError([p for p in sys.path if pathlib.Path(p) in (here, *here.parents)])\n"
+    )
+    assert bench.observe(test=test, kind="structural").message == "LookupError: []"
+    assert "LookupError: [" in bench.observe(test=test).message
+    assert bench.observe(test=test).message != "LookupError: []"
+
+
+_P = "import pytest\n\n\n"
+_A = "def test_a():\n    pass\n"
+_MARKED = "@pytest.mark.{0}\ndef test_a({1}):\n    {2}\n"
+
+
+@pytest.mark.parametrize(
+    ("test", "outcome"),
+    [
+        (_A + "\n\ndef test_b():\n    pass\n", "passed"),
+        (_A + "\n\ndef test_b():\n    assert 0\n", "failed"),
+        ("class TestIt:\n    def test_a(self):\n        pass\n", "passed"),
+        (_P + _MARKED.format("parametrize('n', [1, 2])", "n", "assert n"), "passed"),
+        (_P + _MARKED.format("parametrize('n', [1, 0])", "n", "assert n"), "failed"),
+        (_P + _MARKED.format("skip", "", "pass") + "\n\ndef test_b():\n    pass\n", "skipped"),
+        (_P + _MARKED.format("xfail", "", "assert 0"), "skipped"),
+        (_P + _MARKED.format("xfail", "", "pass"), "skipped"),
+        (_P + "@pytest.fixture\ndef f():\n    assert 0\n\n\ndef test_a(f):\n    pass\n", "error"),
+        (_P + "@pytest.fixture\ndef f():\n    yield\n    assert 0\n\n\ndef test_a(f):\n    pass\n", "error"),
+        ("def helper():\n    pass\n", "absent"),
+        ("if 0:\n    def test_a():\n        pass\n", "absent"),
+        (_A + "\n\ndel test_a\n", "absent"),
+    ],
+)
+def test_what_counts_as_a_pass(bench: Any, test: str, outcome: str) -> None:
+    assert bench.observe(test=test).outcome == outcome
+
+
+def test_changes_are_applied_as_they_are(bench: Any) -> None:
+    (bench.head / "data").mkdir()
+    (bench.head / "data" / "old.txt").write_text("old")
+    (bench.head / "link").symlink_to("shop")
+    test = (
+        "import base64, os, pathlib\n\n\ndef test_tax():\n"
+        "    assert pathlib.Path('data').read_bytes() == bytes(range(256))\n"
+        "    assert pathlib.Path('link/tax.py').read_bytes() == b'x = 1\\r\\n'\n"
+        "    assert not pathlib.Path('link').is_symlink()\n"
+        "    assert os.readlink('new') == 'shop/tax.py'\n"
+        "    assert os.access('run.sh', os.X_OK) and not os.access('shop/tax.py', os.X_OK)\n"
+        "    assert not pathlib.Path('shop/__init__.py').exists()\n"
+    )
+    observed = bench.observe(
+        File("data", bytes(range(256))),
+        File("link/tax.py", b"x = 1\r\n"),
+        File("new", b"shop/tax.py", "120000"),
+        File("run.sh", b"#!/bin/sh\n", "100755"),
+        deleted=("data/old.txt", "link", "shop/__init__.py"),
+        test=test,
+        kind="structural",
+    )
+    assert observed.outcome == "passed", observed.message
+
+
+@pytest.mark.parametrize(
+    ("path", "steers"),
+    [
+        ("json.py", True),
+        ("src/json/__init__.py", True),
+        ("difflib.py", True),
+        ("src/_pytest/runner.py", True),
+        ("pluggy.py", True),
+        ("shop/json.py", False),
+        ("conftest.py", False),
+        ("pyproject.toml", False),
+        ("src/shop/tax.py", False),
+        ("docs/json.py", False),
+    ],
+)
+def test_what_steers_and_cannot_be_made_inert(path: str, steers: bool) -> None:
+    assert PytestRunner().steers(path, Environment(import_roots=("src", "."))) is steers
