@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 import tomllib
-import zipfile
 from collections import Counter
 from pathlib import Path
 
@@ -125,30 +123,3 @@ def test_a_folder_beside_the_installed_package_is_not_taken_for_ours(tmp_path, r
         [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stdout == "()\n"
-
-
-@pytest.mark.slow
-def test_the_dataset_is_found_in_an_installed_wheel(tmp_path, repo_root):
-    pytest.importorskip("hatchling")
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path / "dist")]
-    subprocess.run(build, cwd=repo_root, check=True, capture_output=True)
-    (wheel,) = (tmp_path / "dist").glob("*.whl")
-    with zipfile.ZipFile(wheel) as packed:
-        packed.extractall(tmp_path / "site")
-    program = (
-        "import pytest_crbench; from pytest_crbench.datasets import bundled, open_dataset\n"
-        "print(bundled()); print(len(open_dataset('releases').instances))\n"
-    )
-    began = time.monotonic()
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(tmp_path / "site")},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    place, count = done.stdout.split()
-    assert Path(place) == tmp_path / "site" / "pytest_crbench" / "_instances" / "releases"
-    assert count == "30"
-    assert time.monotonic() - began < 60
