@@ -8,7 +8,7 @@ from ..core.intervals import LEVEL, PAIRED_METHOD
 from ..core.row import key_to_row, sort_key
 from ..core.text import printable
 from .escape import code, escaped
-from .lines import percent
+from .lines import is_worth_showing, percent
 from .markdown import bullets, ident
 
 if TYPE_CHECKING:
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from ..core.compare import Comparison, Difference
     from ..core.model import Key
     from ..core.results import Results
-
-_ALWAYS = ("kind", "category")
-_VALUES = 12
 
 
 def comparison_text(found: Comparison, *, listed: int = 20) -> list[str]:
@@ -134,7 +131,7 @@ def _worth_showing(found: Comparison) -> Iterator[tuple[str, str, Difference]]:
     for group in found.groups:
         facets.setdefault(group.facet, []).append(group)
     for facet, groups in facets.items():
-        if facet in _ALWAYS or 1 < len(groups) <= _VALUES:
+        if is_worth_showing(facet, len(groups)):
             yield from ((facet, group.value, group) for group in groups)
 
 

@@ -43,8 +43,13 @@ def many(count: int, noun: str) -> str:
 def worth_showing(summary: Summary) -> Iterator[tuple[str, list[Group]]]:
     """Facets that tell something: kind and category, and others with some, but not too many, values."""
     for facet, groups in summary.facets().items():
-        if facet in _ALWAYS or (facet not in _NEVER and 1 < len(groups) <= _VALUES):
+        if is_worth_showing(facet, len(groups)):
             yield facet, groups
+
+
+def is_worth_showing(facet: str, values: int) -> bool:
+    """Whether a facet with so many values belongs in a table that a person reads."""
+    return facet in _ALWAYS or (facet not in _NEVER and 1 < values <= _VALUES)
 
 
 def comments_line(group: Group) -> str:
