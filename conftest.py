@@ -99,7 +99,7 @@ def _no_network() -> str:
 
     import requests
 
-    from pytest_crbench.sources.settings import IndexSettings
+    from pytest_crbench.core.indexes import IndexSettings
 
     index = IndexSettings.from_environment()
     url = index.urls()[0].rstrip("/") + "/iniconfig/"

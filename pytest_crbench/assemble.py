@@ -240,12 +240,8 @@ def make_evaluator(
 
 
 def _trees(settings: Settings, instance: Instance, fixed: bool, log: Callable[[str], None]) -> Trees:
-    from .sources import IndexSettings, fetch
+    from .core.indexes import IndexSettings
+    from .sources import fetch
 
-    found = IndexSettings.from_environment()
-    index = replace(
-        found,
-        index_url=settings.index_url or found.index_url,
-        ca_bundle=settings.ca_bundle or found.ca_bundle,
-    )
+    index = IndexSettings.from_environment(index_url=settings.index_url, ca_bundle=settings.ca_bundle)
     return fetch(instance.source, cache=settings.cache, fixed=fixed, index=index, log=log)

@@ -69,7 +69,12 @@ OPTIONS: tuple[tuple[str, str, str, str], ...] = (
         "CA bundle for package indexes, on the host and in builds (default: "
         "PIP_CERT, SSL_CERT_FILE or REQUESTS_CA_BUNDLE)",
     ),
-    ("index-url", "value", "URL", "package index (default: PIP_INDEX_URL, UV_INDEX_URL or the public one)"),
+    (
+        "index-url",
+        "value",
+        "URL",
+        "package index (default: UV_DEFAULT_INDEX, UV_INDEX_URL, PIP_INDEX_URL or the public one)",
+    ),
     ("memory", "value", "SIZE", "memory of one sandbox, e.g. 2g (default)"),
     ("cpus", "value", "NUMBER", "CPUs of one sandbox (default 2)"),
     ("pids", "value", "N", "processes and threads of one sandbox (default 512)"),

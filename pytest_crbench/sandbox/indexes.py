@@ -1,11 +1,12 @@
-"""Package index settings for what builds environments; their credentials stay with us."""
+"""Variables for the tools that build environments; the credentials in them stay with us."""
 
 from __future__ import annotations
 
 import os
 import re
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+
+from ..core.secrets import scrub
 
 if TYPE_CHECKING:
     from .settings import SandboxSettings
@@ -17,10 +18,10 @@ _NETWORK = (
 )  # fmt: skip
 _PIP_ONLY = ("PIP_TRUSTED_HOST", "PIP_DEFAULT_TIMEOUT", "PIP_RETRIES")
 _UV_ONLY = (
-    "UV_INDEX", "UV_KEYRING_PROVIDER", "UV_INSECURE_HOST", "UV_NATIVE_TLS", "UV_HTTP_TIMEOUT",
+    "UV_KEYRING_PROVIDER", "UV_INSECURE_HOST", "UV_NATIVE_TLS", "UV_HTTP_TIMEOUT",
     "UV_INDEX_STRATEGY", "NETRC", "SSL_CERT_DIR", "SSL_CLIENT_CERT",
 )  # fmt: skip
-_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
+_LOGIN = re.compile(r"UV_INDEX_\w+_(USERNAME|PASSWORD)")
 
 
 def uv_environment(settings: SandboxSettings) -> dict[str, str]:
@@ -34,11 +35,7 @@ def uv_environment(settings: SandboxSettings) -> dict[str, str]:
         "UV_PYTHON_DOWNLOADS": "never",
         "UV_NO_PROGRESS": "1",
     }
-    env |= {
-        name: value
-        for name, value in os.environ.items()
-        if re.fullmatch(r"UV_INDEX_\w+_(USERNAME|PASSWORD)", name)
-    }
+    env |= _logins()
     if settings.ca_bundle is not None:
         env["SSL_CERT_FILE"] = str(settings.ca_bundle)
     if settings.index_url:
@@ -61,27 +58,16 @@ def pip_environment(settings: SandboxSettings, ca_bundle: str | None) -> dict[st
     return env
 
 
-def public(settings: SandboxSettings) -> list[str]:
-    """Return the index URLs without their credentials: they take part in what is cached."""
-    urls = [settings.index_url or "", *settings.extra_index_urls]
-    return [_CREDENTIALS.sub("", url) for url in urls]
-
-
 def redact(text: str, settings: SandboxSettings) -> str:
-    """Remove index and proxy credentials from what a tool printed."""
-    for secret in _secrets(settings):
-        text = text.replace(secret, "***")
-    return _CREDENTIALS.sub("***@", text)
+    """Remove the credentials of indexes and proxies from what a tool printed."""
+    proxies = [value for name, value in _passed(_NETWORK).items() if name.lower() != "no_proxy"]
+    passwords = [value for name, value in _logins().items() if name.endswith("_PASSWORD")]
+    return scrub(settings.indexes.redact(text, *proxies), passwords, shortest=1)
 
 
-def _secrets(settings: SandboxSettings) -> list[str]:
-    urls = [settings.index_url or "", *settings.extra_index_urls]
-    urls += [os.environ[name] for name in (*_NETWORK, "UV_INDEX") if os.environ.get(name)]
-    found = [value for url in urls for value in (urlsplit(url).password,) if value]
-    found += [v for n, v in os.environ.items() if re.fullmatch(r"UV_INDEX_\w+_PASSWORD", n) and v]
-    # A token is often given as the user name, without a password.
-    found += [p.username for p in map(urlsplit, urls) if p.username and not p.password]
-    return sorted(found, key=len, reverse=True)
+def _logins() -> dict[str, str]:
+    """Logins for indexes that a configuration file of uv's names."""
+    return {name: value for name, value in os.environ.items() if _LOGIN.fullmatch(name) and value}
 
 
 def _passed(names: tuple[str, ...]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from ..core import digest
 from ..core.errors import InfraError
 from ..core.store import locked, write_json
 from ..core.text import decode
-from .indexes import public, redact, uv_environment
+from .indexes import redact, uv_environment
 
 if TYPE_CHECKING:
     from ..core.model import Environment
@@ -59,7 +59,7 @@ def resolve(wanted: Environment, interpreter: Interpreter, settings: SandboxSett
         "as_of": wanted.as_of,
         "python": interpreter.version,
         "platform": interpreter.platform,
-        "index": public(settings),
+        "index": settings.indexes.public(),
     }
     key = digest.of(question)
     known = settings.cache / "pins" / f"{key}.json"

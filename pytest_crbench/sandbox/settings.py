@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from ..core.indexes import IndexSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-_CA_VARIABLES = ("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
-_INDEX_VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
-_EXTRA_INDEX_VARIABLES = ("UV_EXTRA_INDEX_URL", "PIP_EXTRA_INDEX_URL")
+    from pathlib import Path
 
 
 def _silent(_line: str) -> None:
@@ -38,18 +35,22 @@ class SandboxSettings:
     build_timeout: float = 1200.0
     log: Callable[[str], None] = _silent
 
+    @property
+    def indexes(self) -> IndexSettings:
+        """The package indexes, and how they are shown."""
+        return IndexSettings(self.index_url, self.extra_index_urls, self.ca_bundle)
+
 
 def settings_from_environment(
     settings: SandboxSettings, environ: Mapping[str, str] | None = None
 ) -> SandboxSettings:
-    """Fill what the user did not give (CA bundle, indexes) from the variables that pip and uv read."""
-    values = os.environ if environ is None else environ
-    bundle = settings.ca_bundle
-    if bundle is None:
-        named = (Path(values[name]) for name in _CA_VARIABLES if values.get(name))
-        bundle = next((path for path in named if path.is_file()), None)
-    index = settings.index_url or next((values[n] for n in _INDEX_VARIABLES if values.get(n)), None)
-    extra = settings.extra_index_urls or next(
-        (tuple(values[n].split()) for n in _EXTRA_INDEX_VARIABLES if values.get(n)), ()
+    """Fill what the user did not give (CA bundle, indexes) from the variables that `core.indexes` names."""
+    found = IndexSettings.from_environment(
+        environ, index_url=settings.index_url, ca_bundle=settings.ca_bundle
     )
-    return replace(settings, ca_bundle=bundle, index_url=index, extra_index_urls=extra)
+    return replace(
+        settings,
+        ca_bundle=found.ca_bundle,
+        index_url=found.index_url,
+        extra_index_urls=settings.extra_index_urls or found.extra_index_urls,
+    )

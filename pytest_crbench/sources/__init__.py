@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .settings import IndexSettings
+from ..core.indexes import IndexSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from ..core.model import Source, Trees
 
-__all__ = ["IndexSettings", "fetch"]
+__all__ = ["fetch"]
 
 
 def fetch(

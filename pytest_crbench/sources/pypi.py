@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     from pypi_simple import DistributionPackage, ProjectPage
 
+    from ..core.indexes import IndexSettings
     from ..core.model import Source, Tree
     from .cache import Cache
     from .http import Client
-    from .settings import IndexSettings
     from .writer import TreeWriter
 
 #: Part of the key of every tree: raise it when unpacking changes what a tree holds.

@@ -102,7 +102,7 @@ def test_credentials_are_removed_from_what_tools_say(tmp_path: Path) -> None:
     for secret in ("s3cret", "t0ken", "x:y"):
         assert secret not in clean
     assert "host/simple" in clean
-    assert indexes.public(some) == ["https://host/simple", "https://other/simple"]
+    assert some.indexes.public() == ["https://host/simple", "https://other/simple"]
 
 
 # Python versions

@@ -15,9 +15,10 @@ from support.index_server import Index, serve
 
 from pytest_crbench.core import digest
 from pytest_crbench.core.errors import InfraError, InvalidInstanceError
+from pytest_crbench.core.indexes import IndexSettings
 from pytest_crbench.core.model import Artifact, Source
 from pytest_crbench.datasets import open_dataset
-from pytest_crbench.sources import IndexSettings, fetch
+from pytest_crbench.sources import fetch
 from pytest_crbench.sources.writer import discard
 
 ARCHIVE = sdist(*((f"demo-1/m{n}.py", f"n = {n}\n".encode()) for n in range(50)))
@@ -137,7 +138,8 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from pytest_crbench.core.model import Artifact, Source
-from pytest_crbench.sources import IndexSettings, fetch
+from pytest_crbench.core.indexes import IndexSettings
+from pytest_crbench.sources import fetch
 cache, url, sha = sys.argv[1:]
 side = Artifact("demo-1.tar.gz", sha)
 sys.stdin.readline()

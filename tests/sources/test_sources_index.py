@@ -11,8 +11,9 @@ from support.archives import sdist
 from support.index_server import Index, serve
 
 from pytest_crbench.core.errors import InfraError, InvalidInstanceError
+from pytest_crbench.core.indexes import IndexSettings
 from pytest_crbench.core.model import Artifact, Source
-from pytest_crbench.sources import IndexSettings, fetch
+from pytest_crbench.sources import fetch
 from pytest_crbench.sources.http import Client, Patience
 
 BASE = sdist(("demo-1/demo.py", b"a = 1\n"))
@@ -290,25 +291,3 @@ def test_no_fixed_side(index, tmp_path):
     both = source(fixed=source().head)
     trees = get(index, tmp_path, source=both, fixed=True)
     assert trees.fixed == trees.head
-
-
-def test_settings_from_the_environment():
-    read = IndexSettings.from_environment
-    assert read({}) == IndexSettings(None, (), None)
-    assert read({}).urls()[0].startswith("https://")
-    assert read({"PIP_INDEX_URL": "https://a/simple"}).urls() == ("https://a/simple",)
-    values = {
-        "PIP_INDEX_URL": "https://a/simple",
-        "UV_INDEX_URL": "https://b/simple",
-        "UV_DEFAULT_INDEX": "main=https://u:p=w@c/simple",
-        "PIP_EXTRA_INDEX_URL": "https://d/simple https://e/simple",
-        "UV_EXTRA_INDEX_URL": "https://e/simple",
-        "UV_INDEX": "other=https://f/simple?x=1",
-        "PIP_CERT": "",
-        "SSL_CERT_FILE": "/ca.pem",
-        "REQUESTS_CA_BUNDLE": "/other.pem",
-    }
-    settings = read(values)
-    assert settings.index_url == "https://u:p=w@c/simple"
-    assert settings.extra_index_urls == ("https://f/simple?x=1", "https://e/simple", "https://d/simple")
-    assert str(settings.ca_bundle) == "/ca.pem"
