@@ -6,6 +6,7 @@ Everything heavy is imported here, when a run starts, not when the plugin is loa
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
@@ -41,11 +42,13 @@ class Invocation:
     def log(self, name: str, line: str) -> None:
         """Append a line to ``logs/<name>.log``; every process of the run may."""
         path = self.run / "logs" / f"{name}.log"
-        path.parent.mkdir(parents=True, exist_ok=True)
         stamp = time.strftime("%H:%M:%S", time.gmtime())
         text = " ".join(line.splitlines())
-        with path.open("a", encoding="utf-8", errors="replace") as stream:
-            stream.write(f"{stamp} {self.worker} {text}\n")
+        # A log that cannot be written (the disk is full) takes no result with it; the store reports that.
+        with suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("a", encoding="utf-8", errors="replace") as stream:
+                stream.write(f"{stamp} {self.worker} {text}\n")
 
 
 def open_datasets(settings: Settings) -> list[Dataset]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .. import __version__
 from . import digest, records
 from .decide import check_head, verdict_of
-from .errors import InvalidInstanceError, StageError
+from .errors import InfraError, InvalidInstanceError, StageError
 from .identity import unmeasured
 from .model import Changes, Key, PullRequest, Review, Revision, Tree, Trees, Verdict
 from .status import Status
@@ -45,7 +45,14 @@ class Evaluation:
     def directory(self) -> Path:
         """Where this evaluation's files go."""
         path = self.owner.places.run / "evaluations" / self.name
-        path.mkdir(parents=True, exist_ok=True)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InfraError(
+                f"cannot make {path}: {error.strerror}. Free some space, or choose another --crbench-run-dir; "
+                "what was measured before is kept.",
+                reason="disk",
+            ) from error
         return path
 
     @cached_property

@@ -11,7 +11,7 @@ import json
 import os
 import time
 import uuid
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +41,8 @@ def write_atomic(path: Path, data: bytes) -> None:
             os.fsync(stream.fileno())
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
         raise InfraError(
             f"cannot write {path}: {error.strerror}. Free some space or choose another place "
             "(--crbench-run-dir, --crbench-cache); what was measured before is kept.",
