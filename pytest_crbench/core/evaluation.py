@@ -49,7 +49,7 @@ class Evaluation:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InfraError(
-                f"cannot make {path}: {error.strerror}. Free some space, or choose another --crbench-run-dir; "
+                f"cannot make {path}: {error.strerror}. Free some space or choose another --crbench-run-dir; "
                 "what was measured before is kept.",
                 reason="disk",
             ) from error
