@@ -2,9 +2,8 @@
 
     python bench/plugin_load.py [--rounds 40]
 
-Two measures. *In process*: in many fresh interpreters, after pytest is imported, the time of importing the
-plugin and of each of its hooks that such a run calls, and the modules that are loaded because of it. *Whole
-process*: runs of one empty test with the plugin and with `-p no:crbench`, in turns; CPU time of the process.
+Two measures. *Its own steps*: in fresh interpreters, a run of one empty test with a clock around the import
+and each of its hooks. *Whole run*: the same with the plugin and with `-p no:crbench`, in turns.
 """
 
 from __future__ import annotations
@@ -17,70 +16,99 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
 
-#: Runs in a fresh interpreter: prints the seconds of each step, and the modules that came with the plugin.
+#: Runs pytest in a fresh interpreter, with a clock around each step that is the plugin's: prints the
+#: milliseconds of each, and which modules came with it. Reading the arguments costs more with more options:
+#: that is timed with and without the plugin, in `whole_process`.
 _PROBE = """
-import json, sys, time
+import functools, importlib.metadata, json, os, sys, time
 import pytest
-from _pytest.config import get_config
-config = get_config()                       # pytest's own plugins, not ours
-manager = config.pluginmanager
-for name in ("pathlib", "typing", "collections.abc", "__future__", "types"):
-    __import__(name)
-before = set(sys.modules)
-clock = time.perf_counter
+
+clock = getattr(time, sys.argv[1])
 times = {}
 
-def step(name, call, *arguments, **keywords):
-    began = clock()
-    result = call(*arguments, **keywords)
-    times[name] = clock() - began
-    return result
 
-plugin = step("import", __import__, "pytest_crbench.plugin", fromlist=["plugin"])
-manager.unregister = lambda *a, **k: None
-step("pytest_addhooks", plugin.pytest_addhooks, manager)
-step("pytest_addoption", plugin.pytest_addoption, config._parser)
-config.parse([".", "-p", "no:crbench"])     # fills option and ini with their defaults
-step("pytest_configure", plugin.pytest_configure, config)
-hook = plugin.pytest_cmdline_main
-step("pytest_cmdline_main", lambda: hook(config).send(None))
-print(json.dumps({"times": times, "modules": sorted(m for m in set(sys.modules) - before)}))
+def timed(name, call):
+    @functools.wraps(call)
+    def measured(*arguments, **keywords):
+        began = clock()
+        try:
+            return call(*arguments, **keywords)
+        finally:
+            times[name] = times.get(name, 0.0) + (clock() - began) * 1000
+    return measured
+
+
+load = importlib.metadata.EntryPoint.load
+came = []
+
+
+def loading(entry):
+    if entry.name != "crbench":
+        return load(entry)
+    before = set(sys.modules)
+    plugin = timed("import", load)(entry)
+    came.extend(set(sys.modules) - before)
+    for name in ("pytest_addoption", "pytest_configure"):
+        setattr(plugin, name, timed(name, getattr(plugin, name)))
+    begin_conftests = plugin.pytest_load_initial_conftests
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_load_initial_conftests(early_config, parser, args):
+        steps = begin_conftests(early_config, parser, args)
+        timed("pytest_load_initial_conftests", next)(steps)
+        result = yield
+        timed("pytest_load_initial_conftests", next)(steps, None)
+        return result
+
+    plugin.pytest_load_initial_conftests = pytest_load_initial_conftests
+    return plugin
+
+
+importlib.metadata.EntryPoint.load = loading
+out = sys.stdout
+sys.stdout = open(os.devnull, "w")
+status = pytest.main(["-q", "-p", "no:cacheprovider", "test_empty.py"])
+assert status == 0, status
+came += [m for m in sys.modules if m.startswith("pytest_crbench")]
+print(json.dumps({"times": times, "modules": sorted(set(came))}), file=out)
 """
 
 
-def in_process(rounds: int, folder: Path) -> tuple[dict[str, list[float]], list[str]]:
-    """Times of each step in seconds, over fresh interpreters, and the modules of ours that were loaded."""
+def in_process(rounds: int, folder: Path, clock: str) -> tuple[dict[str, list[float]], list[str]]:
+    """Milliseconds of each step over fresh interpreters by a clock of `time`, and the modules that came."""
     times: dict[str, list[float]] = {}
     modules: list[str] = []
     for _ in range(rounds):
-        done = subprocess.run(
-            [sys.executable, "-c", _PROBE], cwd=folder, env=_environment(), capture_output=True, check=True
-        )
+        command = [sys.executable, "-c", _PROBE, clock]
+        done = subprocess.run(command, cwd=folder, env=_environment(), capture_output=True, check=True)
         found = json.loads(done.stdout.splitlines()[-1])
-        for name, seconds in found["times"].items():
-            times.setdefault(name, []).append(seconds)
-        modules = [m for m in found["modules"] if m.startswith("pytest_crbench")]
+        for name, spent in found["times"].items():
+            times.setdefault(name, []).append(spent)
+        modules = found["modules"]
     return times, modules
 
 
-def whole_process(rounds: int, folder: Path) -> tuple[list[float], list[float]]:
-    """Seconds of an empty run with and without the plugin, in turns."""
-    (folder / "test_empty.py").write_text("def test_empty():\n    pass\n")
-    whole = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_empty.py"]
-    times: tuple[list[float], list[float]] = ([], [])
-    for turn in range(2 * rounds):
-        # A B B A: whatever drifts hits both.
-        which = (turn // 2 + turn) % 2
-        command = [*whole, "-p", "no:crbench" if which else "crbench"][: len(whole) + 2 * which]
-        began = time.perf_counter()
-        subprocess.run(command, cwd=folder, env=_environment(), stdout=subprocess.DEVNULL, check=True)
-        times[which].append(time.perf_counter() - began)
+def whole_process(rounds: int, folder: Path) -> dict[str, list[float]]:
+    """CPU milliseconds of a run of one empty test with and without the plugin, in turns."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_empty.py"]
+    kinds = {"with": command, "without": [*command, "-p", "no:crbench"]}
+    times: dict[str, list[float]] = {name: [] for name in kinds}
+    for turn in range(rounds):
+        # A B, B A: whatever drifts hits both.
+        for name in sorted(kinds, reverse=bool(turn % 2)):
+            before = _children()
+            subprocess.run(kinds[name], cwd=folder, env=_environment(), stdout=subprocess.DEVNULL, check=True)
+            times[name].append((_children() - before) * 1000)
     return times
+
+
+def _children() -> float:
+    spent = os.times()
+    return spent.children_user + spent.children_system
 
 
 def _environment() -> dict[str, str]:
@@ -96,19 +124,24 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         (folder / "pytest.ini").write_text("[pytest]\n")
-        times, modules = in_process(options.rounds, folder)
-        with_plugin, without = whole_process(options.rounds, folder)
-    print(f"Python {platform.python_version()}, pytest {pytest.__version__}, {options.rounds} rounds")
-    print("in process, medians over fresh interpreters:")
-    for name, values in times.items():
-        print(f"  {name:<22}{statistics.median(values) * 1000:8.3f} ms   (least {min(values) * 1000:.3f})")
-    sums = [sum(step) for step in zip(*times.values(), strict=True)]
-    print(f"  {'together':<22}{statistics.median(sums) * 1000:8.3f} ms   (least {min(sums) * 1000:.3f})")
-    print(f"  modules: {', '.join(modules)}")
-    differences = [a - b for a, b in zip(with_plugin, without, strict=True)]
-    print("whole process, pairs of empty runs:")
-    for label, values in (("with", with_plugin), ("without", without), ("difference", differences)):
-        print(f"  {label:<22}{statistics.median(values) * 1000:8.1f} ms   (least {min(values) * 1000:.1f})")
+        (folder / "test_empty.py").write_text("def test_empty():\n    pass\n")
+        print(f"Python {platform.python_version()}, pytest {pytest.__version__}, {options.rounds} rounds")
+        for clock, label in (("thread_time", "CPU time"), ("perf_counter", "wall time")):
+            times, modules = in_process(options.rounds, folder, clock)
+            print(f"the plugin's own steps in a run that does not use it, {label}:")
+            for name, values in times.items():
+                _line(name, values)
+            _line("together", [sum(step) for step in zip(*times.values(), strict=True)])
+        print(f"modules that came with it: {', '.join(modules)}")
+        whole = whole_process(options.rounds, folder)
+        print("a whole run of one empty test, CPU time:")
+        for name, values in whole.items():
+            _line(name, values)
+        _line("difference in pairs", [a - b for a, b in zip(whole["with"], whole["without"], strict=True)])
+
+
+def _line(name: str, values: list[float]) -> None:
+    print(f"  {name:<32}median {statistics.median(values):8.3f} ms   least {min(values):8.3f} ms")
 
 
 if __name__ == "__main__":
