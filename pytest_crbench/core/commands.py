@@ -10,16 +10,17 @@ import shlex
 import shutil
 import sys
 import tempfile
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from string import Formatter
 from typing import TYPE_CHECKING
 
+from . import trees
 from .errors import InfraError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 #: Passed through always: where programs, the home folder, language, proxies and certificates are.
 ORDINARY = (
@@ -143,7 +144,8 @@ def private_folder() -> Iterator[Path]:
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, onerror=_unlock)
+        # What belongs to another user stays, outside of any result.
+        trees.remove(folder)
 
 
 def _find(word: str, what: str, cwd: Path) -> str:
@@ -157,12 +159,3 @@ def _find(word: str, what: str, cwd: Path) -> str:
             "stands for the folder that pytest is started in."
         )
     return str(Path(cwd, found))
-
-
-def _unlock(function: Callable[..., object], path: str, _error: object) -> None:
-    """Remove what a program made read-only; what belongs to another user stays, outside of any result."""
-    with suppress(OSError):
-        Path(path).parent.chmod(0o700)
-        if not Path(path).is_symlink():
-            Path(path).chmod(0o700)
-        function(path)

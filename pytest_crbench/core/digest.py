@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import stat
 from typing import TYPE_CHECKING, Any
+
+from .trees import scan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,25 +44,12 @@ def walk(root: Path) -> Iterator[tuple[str, str, bytes]]:
 
     Modes are git's: ``100644``, ``100755`` and ``120000`` (content: the link's target). A ``.git`` at the
     top is left out. Links are never followed.
+
+    Raises:
+        OSError: if something cannot be read.
     """
-    found: list[tuple[bytes, str, Path]] = []
-    for folder, names, files in os.walk(root):
-        here = root.__class__(folder)
-        if here == root and ".git" in names:
-            names.remove(".git")
-        for name in [*files, *(n for n in names if (here / n).is_symlink())]:
-            path = here / name
-            mode = path.lstat().st_mode
-            if stat.S_ISLNK(mode):
-                kind = "120000"
-            elif stat.S_ISREG(mode):
-                kind = "100755" if mode & stat.S_IXUSR else "100644"
-            else:
-                continue
-            found.append((os.fsencode(path.relative_to(root).as_posix()), kind, path))
-    for raw, kind, path in sorted(found):
-        content = os.fsencode(os.readlink(path)) if kind == "120000" else path.read_bytes()  # noqa: PTH115
-        yield os.fsdecode(raw), kind, content
+    for path, entry in scan(root).items():
+        yield path, entry.mode, entry.read()
 
 
 def of_tree(root: Path) -> str:

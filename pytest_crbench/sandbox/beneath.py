@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.errors import InfraError
+from ..core.trees import open_up
 from .archive import inside
 
 if TYPE_CHECKING:
@@ -87,46 +88,20 @@ def copy_tree(source: Path, destination: Path, limit: int) -> None:
                     (target / name).symlink_to(path.readlink())
                 elif stat.S_ISDIR(mode):
                     (target / name).mkdir()
-                    _make_readable(path, 0o700)
+                    open_up(path, 0o700)
                 elif stat.S_ISREG(mode):
                     left -= path.lstat().st_size
                     if left < 0:
                         raise InfraError(
                             f"the tree in the sandbox is larger than {limit} bytes", reason="too-large"
                         )
-                    _make_readable(path, 0o400)
+                    open_up(path, 0o400)
                     shutil.copyfile(path, target / name, follow_symlinks=False)
                     (target / name).chmod(0o755 if mode & 0o100 else 0o644)
             if here == source and ".git" in names:
                 names.remove(".git")
     except OSError as error:
         raise InfraError(f"cannot copy {error.filename}: {error.strerror}", reason="disk") from error
-
-
-def remove_tree(folder: Path) -> bool:
-    """Remove a folder whatever the modes of what it holds; whether it is gone."""
-    for here, names, _files in os.walk(folder):
-        for name in names:
-            if not (path := Path(here) / name).is_symlink():
-                _make_readable(path, 0o700)
-    shutil.rmtree(folder, ignore_errors=True)
-    return not folder.exists()
-
-
-def remove_any(path: Path) -> bool:
-    """Remove a folder with all it holds, or a file; whether it is gone."""
-    if path.is_dir() and not path.is_symlink():
-        return remove_tree(path)
-    with suppress(OSError):
-        path.unlink()
-    return not path.exists()
-
-
-def _make_readable(path: Path, bits: int) -> None:
-    with suppress(OSError):
-        mode = stat.S_IMODE(path.lstat().st_mode)
-        if mode & bits != bits:
-            path.chmod(mode | bits)
 
 
 @contextmanager

@@ -6,8 +6,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..core import trees
 from ..core.errors import InfraError
-from . import beneath
 from .build import LABEL, remove
 from .owner import is_gone
 
@@ -52,7 +52,7 @@ def clean(
     sandboxes, busy = _clean_folders(settings, force)
     entries = 0
     if cache and not busy:
-        entries = sum(1 for entry in _entries(settings) if beneath.remove_any(entry))
+        entries = sum(1 for entry in _entries(settings) if trees.remove(entry))
     elif cache:
         notes.append(f"{settings.cache} stays: a sandbox in it is in use")
     return Cleaned(containers, gone, sandboxes, entries, used + busy, tuple(notes))
@@ -104,7 +104,7 @@ def _clean_folders(settings: SandboxSettings, force: bool) -> tuple[int, int]:
         if not force and owner["owner"] and not is_gone(owner["owner"]):
             busy += 1
         else:
-            removed += beneath.remove_tree(folder)
+            removed += trees.remove(folder)
     return removed, busy
 
 

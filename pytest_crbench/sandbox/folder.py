@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from ..core import trees
 from ..core.errors import InfraError
 from ..core.processes import run
 from . import beneath, bubblewrap
@@ -161,7 +162,7 @@ class FolderSandbox:
     def close(self) -> None:
         """Remove the sandbox's folder; may be called twice."""
         self._closed = True
-        beneath.remove_tree(self._place.workdir.parent)
+        trees.remove(self._place.workdir.parent)
 
     def _run(self, argv: list[str], cwd: object, env: Mapping[str, str], timeout: float) -> ExecResult:
         from pathlib import Path

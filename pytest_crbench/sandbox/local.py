@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core import digest
+from ..core import digest, trees
 from ..core.errors import InfraError, InvalidInstanceError
 from ..core.model import File
 from ..core.processes import SESSION_VARIABLE, kill_marked
@@ -149,7 +149,7 @@ class LocalBackend:
             finally:
                 sandbox.close()
         finally:
-            if root.exists() and not beneath.remove_tree(root):
+            if root.exists() and not trees.remove(root):
                 self._settings.log(f"could not remove {root}; crbench clean does")
 
     def reap(self, session: str | None = None) -> int:
@@ -160,7 +160,7 @@ class LocalBackend:
             wanted = owner["session"] == session if session else is_gone(owner["owner"])
             if wanted:
                 kill_marked(_MARK, folder.name)
-                removed += beneath.remove_tree(folder)
+                removed += trees.remove(folder)
         return removed
 
     @property

@@ -7,11 +7,10 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..core import digest
+from ..core import digest, trees
 from ..core.errors import InfraError
 from ..core.store import locked, write_json
 from ..core.text import decode
-from .beneath import remove_tree
 from .indexes import redact, uv_environment
 from .pins import find_uv
 
@@ -37,7 +36,7 @@ def build(settings: SandboxSettings, interpreter: Interpreter, pins: tuple[str, 
         if (folder / _COMPLETE).is_file():
             return folder
         settings.log(f"building a virtual environment on Python {interpreter.version}: {', '.join(pins)}")
-        remove_tree(folder)
+        trees.remove(folder)
         _create(settings, interpreter, pins, folder)
         write_json(folder / _COMPLETE, {"pins": list(pins), "python": interpreter.version})
     return folder

@@ -17,7 +17,8 @@ from ..core import digest
 from ..core.errors import InfraError
 from ..core.model import Tree
 from ..core.store import locked, write_json
-from .writer import TreeWriter, discard
+from ..core.trees import discard
+from .writer import TreeWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable

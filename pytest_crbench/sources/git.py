@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from ..core import digest, processes
 from ..core.errors import InfraError, InvalidInstanceError
 from ..core.model import Trees
+from ..core.trees import discard
 from ..core.urls import redact
 from .repository import Damaged, Repository, base_environment, git_program, said
-from .writer import discard
 
 if TYPE_CHECKING:
     from collections.abc import Callable

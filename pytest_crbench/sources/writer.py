@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
-import stat
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -182,18 +180,3 @@ class TreeWriter:
                 "folder with --crbench-cache.",
                 reason="disk",
             ) from error
-
-
-def discard(folder: Path) -> None:
-    """Remove a folder of the cache although its trees are read-only; absent is fine.
-
-    Raises:
-        OSError: if it belongs to somebody else.
-    """
-    if not folder.is_symlink() and folder.is_dir():
-        for here, _, _ in os.walk(folder):
-            if not os.lstat(here).st_mode & stat.S_IWUSR:
-                os.chmod(here, 0o755)  # noqa: PTH101
-        shutil.rmtree(folder)
-    else:
-        folder.unlink(missing_ok=True)

@@ -1,11 +1,15 @@
-"""What is in a tree on disk, and which of it git and a revision leave out. Never follows a link."""
+"""Which files of a tree git and a revision leave out, and single files of one. Never follows a link."""
 
 from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..core.trees import Entry, git_mode
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 #: What test runs, type checkers and linters leave behind: never part of a revision.
 _NOISE_FOLDERS = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
@@ -14,52 +18,6 @@ _NAME_MAX = 255
 
 #: Patterns of `is_generated` for ``.git/info/exclude``.
 GENERATED_PATTERNS = b"/PKG-INFO\n*.egg-info\n"
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One file or link: git mode (``100644``, ``100755``, ``120000``), place on disk, size in bytes."""
-
-    mode: str
-    place: Path
-    size: int
-
-    def read(self) -> bytes:
-        """Return the content; of a link, its target.
-
-        Raises:
-            OSError: if it cannot be read, or became something else since it was listed.
-        """
-        if self.mode == "120000":
-            return os.readlink(os.fsencode(self.place))  # noqa: PTH115  (bytes)
-        descriptor = os.open(self.place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with os.fdopen(descriptor, "rb") as stream:
-            return stream.read()
-
-
-def scan(root: Path) -> dict[str, Entry]:
-    """List files and links below ``root`` by POSIX path, sorted by its bytes.
-
-    Folders and special files do not count; a top-level ``.git`` is left out.
-
-    Raises:
-        OSError: if a folder cannot be read; an unreadable folder must not look like an empty one.
-    """
-    found: dict[str, Entry] = {}
-    pending = [""]
-    while pending:
-        folder = pending.pop()
-        with os.scandir(root / folder) as entries:
-            for entry in entries:
-                path = f"{folder}/{entry.name}" if folder else entry.name
-                if path == ".git":
-                    continue
-                status = entry.stat(follow_symlinks=False)
-                if stat.S_ISDIR(status.st_mode):
-                    pending.append(path)
-                elif mode := _git_mode(status.st_mode):
-                    found[path] = Entry(mode, Path(entry.path), status.st_size)
-    return dict(sorted(found.items(), key=lambda item: os.fsencode(item[0])))
 
 
 def look(root: Path, path: str) -> Entry | None:
@@ -75,7 +33,7 @@ def look(root: Path, path: str) -> Entry | None:
         status = place.lstat()
     except (FileNotFoundError, NotADirectoryError):
         return None
-    mode = _git_mode(status.st_mode)
+    mode = git_mode(status.st_mode)
     return Entry(mode, place, status.st_size) if mode else None
 
 
@@ -127,11 +85,3 @@ def write(root: Path, path: str, content: bytes, mode: str) -> None:
     with os.fdopen(os.open(place, flags, 0o644), "wb") as stream:
         stream.write(content)
     place.chmod(0o755 if mode == "100755" else 0o644)
-
-
-def _git_mode(mode: int) -> str:
-    if stat.S_ISLNK(mode):
-        return "120000"
-    if stat.S_ISREG(mode):
-        return "100755" if mode & stat.S_IXUSR else "100644"
-    return ""

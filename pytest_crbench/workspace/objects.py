@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
-    from .files import Entry
+    from ..core.trees import Entry
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from ..core import digest
 from ..core.errors import InfraError
 from ..core.store import locked
 from ..core.text import clean
+from ..core.trees import scan
 from . import files, git
 from .objects import Commit, commit
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..core.model import Tree, Trees
+    from ..core.trees import Entry
 
 #: Part of the cache key: goes up when the same trees would give another repository.
 _FORMAT = 1
@@ -136,9 +138,9 @@ def _make(place: Path, trees: Trees, message: bytes, log: Callable[[str], None])
     (place / "ids.json").write_text(json.dumps(ids) + "\n")
 
 
-def _entries(tree: Tree, side: str, log: Callable[[str], None]) -> dict[str, files.Entry]:
+def _entries(tree: Tree, side: str, log: Callable[[str], None]) -> dict[str, Entry]:
     kept = {}
-    for path, entry in files.scan(tree.path).items():
+    for path, entry in scan(tree.path).items():
         if files.is_gits(path, entry.mode):
             log(f"workspace: {side}: {path!a} left out, git does not take it")
         elif not files.is_generated(path):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from ..core.errors import AgentError, InfraError
 from ..core.model import Changes, File
 from ..core.text import printable
+from ..core.trees import scan
 from . import files, git
 from .objects import Commit, commit
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ..core.model import Tree
-    from .files import Entry
+    from ..core.trees import Entry
 
 _MIB = 1024 * 1024
 _CHUNK = _MIB
@@ -50,9 +51,9 @@ def capture(head: Tree, edited: Path, *, limit: int = 10 * _MIB) -> bytes:
         AgentError: ``too-large`` beyond the limit, ``unreadable`` if the folder cannot be read.
         InfraError: if git or the disk fails.
     """
-    before = _relevant(files.scan(head.path))
+    before = _relevant(scan(head.path))
     try:
-        after = _relevant(files.scan(edited))
+        after = _relevant(scan(edited))
         changed = {path for path in {*before, *after} if not _same(before.get(path), after.get(path))}
         new = {path: after[path] for path in after if path in changed}
         size = sum(entry.size for entry in new.values())
@@ -109,7 +110,7 @@ def materialise(head: Tree, patch: bytes, destination: Path) -> None:
     touched = set(wanted.paths)
     try:
         destination.mkdir(parents=True, exist_ok=True)
-        for path, entry in files.scan(head.path).items():
+        for path, entry in scan(head.path).items():
             if path not in touched:
                 files.write(destination, path, entry.read(), entry.mode)
         for file in wanted.files:
@@ -181,7 +182,7 @@ def _touched(git_dir: Path, patch: bytes) -> list[str]:
 def _read_head(head: Tree, touched: list[str], patch: bytes) -> dict[str, Entry]:
     """Read what a patch needs of head: the files it touches, and what stands where it needs a folder."""
     if any(mark in patch for mark in (b"\nrename from ", b"\ncopy from ")):  # a patch made elsewhere
-        return {p: e for p, e in files.scan(head.path).items() if not files.is_gits(p, e.mode)}
+        return {p: e for p, e in scan(head.path).items() if not files.is_gits(p, e.mode)}
     wanted = set(touched)
     for path in touched:
         parts = path.split("/")
@@ -224,7 +225,7 @@ def _complete(head: Tree, made: dict[str, File], deleted: set[str]) -> Changes:
     for path in made:
         place = head.path / path
         if place.is_dir() and not place.is_symlink():
-            deleted.update(f"{path}/{below}" for below in files.scan(place))
+            deleted.update(f"{path}/{below}" for below in scan(place))
     return Changes(tuple(made[path] for path in sorted(made)), tuple(sorted(deleted)))
 
 

@@ -18,8 +18,9 @@ from support.archives import sdist, zipped
 
 from pytest_crbench.core import digest
 from pytest_crbench.core.errors import InvalidInstanceError
+from pytest_crbench.core.trees import discard
 from pytest_crbench.sources.archives import unpack
-from pytest_crbench.sources.writer import Bounds, TreeWriter, discard
+from pytest_crbench.sources.writer import Bounds, TreeWriter
 
 LINK = {"type": tarfile.SYMTYPE}
 

@@ -17,9 +17,9 @@ from pytest_crbench.core import digest
 from pytest_crbench.core.errors import InfraError, InvalidInstanceError
 from pytest_crbench.core.indexes import IndexSettings
 from pytest_crbench.core.model import Artifact, Source
+from pytest_crbench.core.trees import discard
 from pytest_crbench.datasets import open_dataset
 from pytest_crbench.sources import fetch
-from pytest_crbench.sources.writer import discard
 
 ARCHIVE = sdist(*((f"demo-1/m{n}.py", f"n = {n}\n".encode()) for n in range(50)))
 SHA = hashlib.sha256(ARCHIVE).hexdigest()
