@@ -13,7 +13,7 @@ import pytest
 from .assemble import Invocation
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from .session import ControllerSession
 
@@ -51,6 +51,15 @@ def invocation_of_worker(config: pytest.Config) -> Invocation | None:
         worker=given["workerid"],
         replay=Path(told["replay"]) if told["replay"] else None,
     )
+
+
+def late_reports(config: pytest.Config) -> Iterator[pytest.TestReport]:
+    """Give the reports that workers sent and that nobody took, because the run was interrupted."""
+    arrived = getattr(config.pluginmanager.get_plugin("dsession"), "queue", None)
+    while arrived is not None and not arrived.empty():
+        name, details = arrived.get_nowait()
+        if name == "testreport":
+            yield details["rep"]
 
 
 class DistributedPlugin:

@@ -173,6 +173,9 @@ class ControllerSession:
         """Write the results, decide once, and set the exit status."""
         if self.invocation is None or not self.selected:
             return
+        for report in distributed.late_reports(self.config):
+            if hasattr(report, "crbench"):
+                self.pytest_runtest_logreport(report)
         self.results = self._results(exitstatus)
         summary = self.results.summary()
         self.decision = decide(self.gate, summary, self.results)

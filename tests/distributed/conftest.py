@@ -106,3 +106,12 @@ def hanging(tmp_path: Path, folder: Path, cache: Path, request: pytest.FixtureRe
         (cache / name).mkdir(parents=True, exist_ok=True)
         (own / name).symlink_to(cache / name)
     return Hanging(folder, dataset, own, programs, nap)
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> Path:
+    """Three checks on two pull requests."""
+    return write_dataset(
+        tmp_path / "mixed",
+        [Pull("first", fixable=("price",), hard=("tax",)), Pull("second", fixable=("name",))],
+    )
