@@ -132,20 +132,31 @@ def private_folder() -> Iterator[Path]:
     Raises:
         InfraError: if it cannot be made.
     """
-    try:
+    with filling(Path(tempfile.gettempdir())):
         folder = Path(tempfile.mkdtemp()).resolve()
         (folder / "tmp").mkdir()
-    except OSError as error:
-        raise InfraError(
-            f"cannot make a folder in {tempfile.gettempdir()}: {error.strerror}. Free some space, or set "
-            "TMPDIR to a folder that has some.",
-            reason="disk",
-        ) from error
     try:
         yield folder
     finally:
         # What belongs to another user stays, outside of any result.
         trees.remove(folder)
+
+
+@contextmanager
+def filling(folder: Path) -> Iterator[None]:
+    """Turn what the system says while a private folder is filled into an error that says what to do.
+
+    Raises:
+        InfraError: ``disk``.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise InfraError(
+            f"cannot write to {folder}: {error.strerror}. Free some space, or set TMPDIR to a folder that "
+            "has some.",
+            reason="disk",
+        ) from error
 
 
 def _find(word: str, what: str, cwd: Path) -> str:

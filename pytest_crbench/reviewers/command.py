@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core import commands
-from ..core.errors import InfraError
 from ..core.secrets import passed_through, scrub
 from ..core.text import clean
 from . import host
@@ -82,15 +81,9 @@ class CommandReviewer:
 
     def _values(self, task: ReviewTask, folder: Path) -> dict[str, str]:
         """Make what the placeholders name, all in ``folder``."""
-        try:
+        with commands.filling(folder):
             task.checkout(folder / "repository")
             (folder / "change.diff").write_bytes(task.diff)
-        except OSError as error:
-            raise InfraError(
-                f"cannot copy the workspace to {folder}: {error.strerror}. Free some space, or set TMPDIR "
-                "to a folder that has some.",
-                reason="disk",
-            ) from error
         request = task.pull_request
         return {
             "base": request.base,

@@ -8,7 +8,7 @@ import traceback
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..core.commands import private_folder
+from ..core.commands import filling, private_folder
 from ..core.errors import ReviewerError
 from ..core.secrets import passed_through, scrub, within_reach
 from ..core.store import write_atomic
@@ -58,7 +58,8 @@ class InProcessReviewer:
         secrets = (*passed_through(self.options.environment), *within_reach())
         with private_folder() as folder:
             workspace = folder / "repository"
-            task.checkout(workspace)
+            with filling(folder):
+                task.checkout(workspace)
             try:
                 said = child.native(self.function(task.pull_request, workspace))
                 raw = scrub(json.dumps(said).encode(), secrets)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core import commands, processes
-from ..core.errors import InfraError, UsageError
+from ..core.errors import UsageError
 from ..core.secrets import passed_through, scrub
 from ..core.text import decode, printable
 from . import child, host
@@ -56,20 +56,14 @@ class PythonReviewer:
         """
         with commands.private_folder() as folder:
             workspace, out = folder / "repository", folder / "review"
-            try:
+            request = {
+                "pull_request": asdict(task.pull_request),
+                "workspace": str(workspace),
+                "sys_path": search_path(self.cwd),
+            }
+            with commands.filling(folder):
                 task.checkout(workspace)
-                request = {
-                    "pull_request": asdict(task.pull_request),
-                    "workspace": str(workspace),
-                    "sys_path": search_path(self.cwd),
-                }
                 (folder / "request").write_text(json.dumps(request), "utf-8")
-            except OSError as error:
-                raise InfraError(
-                    f"cannot copy the workspace to {folder}: {error.strerror}. Free some space, or set "
-                    "TMPDIR to a folder that has some.",
-                    reason="disk",
-                ) from error
             done, raw = host.execute(
                 _argv("review", self.spec, str(folder / "request"), str(out)),
                 shown=[self.spec],

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..core.commands import filling, private_folder
 from ..core.diffs import DiffMap
-from ..core.errors import InfraError
 from ..core.model import Review
 from .formats import HeadFiles, ParseContext, parse
 from .normalise import normalise
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from ..core.model import ReviewComment
     from .protocol import ReviewTask
@@ -66,25 +64,15 @@ def read_review(
 @contextmanager
 def pristine(task: ReviewTask) -> Iterator[HeadFiles]:
     """Give the files of head, from a copy that no tool has touched; made only if a file is asked for."""
-    folders: list[Path] = []
+    with ExitStack() as stack:
 
-    def provide() -> Path:
-        try:
-            folders.append(Path(tempfile.mkdtemp()))
-            task.checkout(folders[0] / "tree")
-        except OSError as error:
-            raise InfraError(
-                f"cannot copy the workspace to {tempfile.gettempdir()}: {error.strerror}. Free some space, "
-                "or set TMPDIR to a folder that has some.",
-                reason="disk",
-            ) from error
-        return folders[0] / "tree"
+        def provide() -> Path:
+            folder = stack.enter_context(private_folder())
+            with filling(folder):
+                task.checkout(folder / "tree")
+            return folder / "tree"
 
-    try:
         yield HeadFiles(provide)
-    finally:
-        for folder in folders:
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def flag_warnings(comments: Sequence[ReviewComment]) -> tuple[str, ...]:

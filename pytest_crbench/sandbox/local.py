@@ -19,8 +19,9 @@ from . import beneath, bubblewrap, leftovers, venv
 from .folder import FolderSandbox, Place
 from .interpreters import Interpreter, find_local
 from .owner import is_gone, own_token
-from .pins import find_uv, resolve
+from .pins import resolve
 from .protocol import EnvironmentRef
+from .uv import find_uv
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,9 +10,12 @@ from ..core import digest
 from ..core.errors import InfraError
 from ..core.store import locked, write_json
 from ..core.text import decode
-from .indexes import redact, uv_environment
+from . import uv
+from .indexes import redact
 
 if TYPE_CHECKING:
+    from subprocess import CompletedProcess
+
     from ..core.model import Environment
     from .interpreters import Interpreter
     from .settings import SandboxSettings
@@ -33,16 +35,6 @@ RUNNER_REQUIREMENTS = (
 #: The day until which releases of the runner's own packages count; all pins above are older.
 _RUNNER_DATE = "2025-10-15"
 _TIMEOUT = 300.0
-
-
-def find_uv() -> str | None:
-    """Return the path of the uv program that comes with the ``uv`` package, or None."""
-    try:
-        import uv
-
-        return str(uv.find_uv_bin())
-    except (ImportError, FileNotFoundError):
-        return None
 
 
 def resolve(wanted: Environment, interpreter: Interpreter, settings: SandboxSettings) -> tuple[str, ...]:
@@ -73,18 +65,12 @@ def resolve(wanted: Environment, interpreter: Interpreter, settings: SandboxSett
 
 
 def _compile(wanted: Environment, interpreter: Interpreter, settings: SandboxSettings) -> tuple[str, ...]:
-    uv = find_uv()
-    if uv is None:
-        raise InfraError(
-            "cannot resolve the environment's requirements: the uv program is missing. Install it "
-            "(pip install uv)",
-            reason="no-uv",
-        )
+    program = uv.program("resolve the environment's requirements")
     settings.log(f"resolving {', '.join(wanted.requirements) or 'the test runner'}{_date(wanted)}")
-    first = _run_uv(uv, wanted, interpreter, settings, RUNNER_REQUIREMENTS)
+    first = _run_uv(program, wanted, interpreter, settings, RUNNER_REQUIREMENTS)
     if first.returncode != 0 and wanted.requirements:
         # The instance may need another version of a library that pytest uses too; only pytest is a must.
-        first, hard = _run_uv(uv, wanted, interpreter, settings, RUNNER_REQUIREMENTS[:1]), first
+        first, hard = _run_uv(program, wanted, interpreter, settings, RUNNER_REQUIREMENTS[:1]), first
         if first.returncode != 0:
             first = hard
     if first.returncode != 0:
@@ -100,41 +86,27 @@ def _compile(wanted: Environment, interpreter: Interpreter, settings: SandboxSet
 
 
 def _run_uv(
-    uv: str,
+    program: str,
     wanted: Environment,
     interpreter: Interpreter,
     settings: SandboxSettings,
     runner: tuple[str, ...],
-) -> subprocess.CompletedProcess[bytes]:
-    command = [
-        uv, "pip", "compile", "-", "--quiet", "--no-header", "--no-annotate", "--no-emit-index-url",
+) -> CompletedProcess[bytes]:
+    arguments = [
+        "pip", "compile", "-", "--quiet", "--no-header", "--no-annotate", "--no-emit-index-url",
         "--no-emit-find-links", "--python-version", interpreter.version,
         "--python-platform", interpreter.platform,
     ]  # fmt: skip
     if wanted.as_of:
-        command += ["--exclude-newer", wanted.as_of]
+        arguments += ["--exclude-newer", wanted.as_of]
         for pin in RUNNER_REQUIREMENTS:
-            command += ["--exclude-newer-package", f"{pin.partition('==')[0]}={_RUNNER_DATE}"]
-    asked = "\n".join([*runner, *wanted.requirements]) + "\n"
+            arguments += ["--exclude-newer-package", f"{pin.partition('==')[0]}={_RUNNER_DATE}"]
+    asked = ("\n".join([*runner, *wanted.requirements]) + "\n").encode()
     # An empty folder: the configuration of the project that the user stands in takes no part.
     with tempfile.TemporaryDirectory() as folder:
-        try:
-            return subprocess.run(
-                command,
-                input=asked.encode(),
-                capture_output=True,
-                timeout=_TIMEOUT,
-                check=False,
-                cwd=Path(folder),
-                env=uv_environment(settings),
-            )
-        except subprocess.TimeoutExpired as error:
-            raise InfraError(
-                f"uv pip compile did not end within {_TIMEOUT:.0f} s; is the package index reachable?",
-                reason="resolution",
-            ) from error
-        except OSError as error:
-            raise InfraError(f"cannot run {uv}: {error.strerror}", reason="no-uv") from error
+        return uv.run(
+            program, arguments, settings, cwd=Path(folder), timeout=_TIMEOUT, reason="resolution", feed=asked
+        )
 
 
 def _date(wanted: Environment) -> str:

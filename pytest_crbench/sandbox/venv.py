@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,8 +10,8 @@ from ..core import digest, trees
 from ..core.errors import InfraError
 from ..core.store import locked, write_json
 from ..core.text import decode
-from .indexes import redact, uv_environment
-from .pins import find_uv
+from . import uv
+from .indexes import redact
 
 if TYPE_CHECKING:
     from .interpreters import Interpreter
@@ -43,43 +42,22 @@ def build(settings: SandboxSettings, interpreter: Interpreter, pins: tuple[str, 
 
 
 def _create(settings: SandboxSettings, interpreter: Interpreter, pins: tuple[str, ...], folder: Path) -> None:
-    uv = find_uv()
-    if uv is None:
-        raise InfraError(
-            "cannot build a virtual environment: the uv program is missing. Install it (pip install uv)",
-            reason="no-uv",
-        )
+    program = uv.program("build a virtual environment")
     python = str(folder / "bin" / "python")
     # Relocatable: inside bubblewrap it has another path than outside.
-    make = [uv, "venv", "--quiet", "--no-project", "--relocatable", "--python", interpreter.path, str(folder)]
+    make = ["venv", "--quiet", "--no-project", "--relocatable", "--python", interpreter.path, str(folder)]
     with tempfile.TemporaryDirectory() as empty:
         listed = Path(empty) / "pins.txt"
         listed.write_text("\n".join(pins) + "\n")
-        install = [uv, "pip", "install", "--quiet", "--no-deps", "--compile-bytecode", "--python", python]
+        install = ["pip", "install", "--quiet", "--no-deps", "--compile-bytecode", "--python", python]
         install += ["-r", str(listed)]
         for command in (make, install):
-            _run(settings, command, Path(empty))
+            _run(program, command, settings, Path(empty))
 
 
-def _run(settings: SandboxSettings, command: list[str], cwd: Path) -> None:
-    what = " ".join(command[1:3])
-    try:
-        done = subprocess.run(
-            command,
-            cwd=cwd,
-            env=uv_environment(settings),
-            capture_output=True,
-            timeout=settings.build_timeout,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise InfraError(
-            f"uv {what} did not end within {settings.build_timeout:.0f} s; is the package index reachable?",
-            reason="install",
-        ) from error
-    except OSError as error:
-        raise InfraError(f"cannot run {command[0]}: {error.strerror}", reason="no-uv") from error
+def _run(program: str, arguments: list[str], settings: SandboxSettings, cwd: Path) -> None:
+    what = " ".join(arguments[:2])
+    done = uv.run(program, arguments, settings, cwd=cwd, timeout=settings.build_timeout, reason="install")
     if done.returncode != 0:
         said = redact(decode(done.stdout + done.stderr), settings).strip()[-_TAIL:]
         raise InfraError(
