@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from . import digest, records
-from .decide import check_head, verdict_of
 from .errors import InfraError, InvalidInstanceError, StageError
+from .hidden_tests import HiddenTests
 from .identity import unmeasured
 from .model import Changes, Key, PullRequest, Review, Revision, Tree, Trees, Verdict
 from .status import Status
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from ..runners.protocol import Observation, Runner
+    from ..runners.protocol import Runner
     from ..sandbox.protocol import EnvironmentRef
     from .evaluate import Evaluator, Workspace
     from .model import Check, Instance
@@ -262,7 +262,7 @@ class Evaluation:
         outcome = self.owner.places.store.stage(
             f"evaluations/{self.name}/checks/{check.id}",
             key,
-            lambda: self._judge(check, environment),
+            lambda: HiddenTests(self).judge(check),
             log=self.log,
         )
         found = outcome.unwrap()
@@ -294,93 +294,6 @@ class Evaluation:
                 f"{', '.join(sorted(self.owner.parts.runners))}",
                 reason="unknown-runner",
             ) from None
-
-    def _judge(self, check: Check, environment: EnvironmentRef) -> dict[str, Any]:
-        self._control(check, environment)
-        changes, put_back = self._effective(self.changes)
-        observed = self.observe(check, self.trees.head, changes)
-        write_atomic(self.directory / "checks" / f"{check.id}.log", observed.log)
-        try:
-            status, reason = verdict_of(observed)
-        except StageError as error:
-            self.log(f"check {check.id}: {error.status.value}: {error}")
-            raise
-        self.log(f"check {check.id}: {status.value} {printable(reason)}")
-        warnings = [f"put back to head, because it would steer the test run: {path}" for path in put_back]
-        return {
-            "status": status.value,
-            "reason": printable(reason),
-            "seconds": observed.duration,
-            "warnings": warnings,
-            "modules_from_tree": observed.modules,
-        }
-
-    def _control(self, check: Check, environment: EnvironmentRef) -> None:
-        """Once per environment and check: the hidden test must fail at the unmodified head."""
-        key = digest.of(
-            {
-                "check": check.digest,
-                "head": self.trees.head.digest,
-                "environment": environment.digest,
-                "runner": self.runner.version,
-            }
-        )
-
-        def compute() -> dict[str, Any]:
-            head = self.observe(check, self.trees.head)
-            write_atomic(self.directory / "checks" / f"{check.id}.head.log", head.log)
-            check_head(head)
-            return {"exception": head.exception, "message": head.message}
-
-        name = f"controls/{self.owner.parts.backend.name}/{key[:2]}/{key}"
-        self.owner.places.shared.stage(name, key, compute, log=self.log).unwrap()
-
-    def _effective(self, changes: Changes) -> tuple[Changes, list[str]]:
-        """Put back what would steer the test run, unless one of the instance's comments is about it."""
-        environment = self.instance.environment
-        about = {c.comment.path for c in self.instance.checks}
-        bad = {path for path in changes.paths if path not in about and self.runner.steers(path, environment)}
-        bad -= self._at_head(bad)
-        kept = Changes(
-            files=tuple(f for f in changes.files if f.path not in bad),
-            deleted=tuple(p for p in changes.deleted if p not in bad),
-        )
-        return kept, sorted(bad)
-
-    def _at_head(self, paths: set[str]) -> set[str]:
-        """Those that the head has too: a package named like a library module is the product's own code."""
-        return {path for path in paths if (self.trees.head.path / path).is_file()}
-
-    def observe(self, check: Check, tree: Tree, changes: Changes | None = None) -> Observation:
-        """Run the hidden test of ``check`` in a fresh sandbox holding ``tree``, with ``changes`` applied."""
-        changed = changes or Changes()
-        wanted = self.instance.environment
-        with self.owner.parts.backend.open(
-            self.environment, tree, limits=self.owner.limits, network=wanted.network
-        ) as sandbox:
-            return self.runner.run(
-                sandbox,
-                check,
-                wanted,
-                tops=self.tops,
-                changed=changed.files,
-                deleted=changed.deleted,
-                timeout=self.owner.test_timeout,
-            )
-
-    @cached_property
-    def tops(self) -> tuple[str, ...]:
-        """Top-level module names that the head's import roots provide."""
-        names: set[str] = set()
-        for root in self.instance.environment.import_roots:
-            folder = self.trees.head.path / root
-            if folder.is_dir():
-                for entry in folder.iterdir():
-                    if entry.suffix == ".py":
-                        names.add(entry.stem)
-                    elif entry.is_dir() and entry.name.isidentifier() and any(entry.glob("*.py")):
-                        names.add(entry.name)
-        return tuple(sorted(names))
 
     def failed(self, check: Check, error: StageError) -> Verdict:
         """Return the verdict that stands for a stage that gave no result."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .errors import StageError
+from .hidden_tests import HiddenTests
 from .text import printable
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def validate(
         needs_tree: whether a test's source imports anything that the tree could provide.
         repeats: runs of each test at head and at fixed.
     """
-    instance = evaluation.instance
+    instance, tests = evaluation.instance, HiddenTests(evaluation)
     try:
         head, after = evaluation.trees.head, fixed()
         noop = capture(head, head.path)
@@ -86,16 +87,16 @@ def validate(
         return
     for check in instance.checks:
         try:
-            before = [evaluation.observe(check, head) for _ in range(repeats)]
-            later = [evaluation.observe(check, after) for _ in range(repeats)]
+            before = [tests.observe(check, head) for _ in range(repeats)]
+            later = [tests.observe(check, after) for _ in range(repeats)]
         except StageError as error:
             yield Validation(instance.id, check.id, problems=(printable(str(error)),))
             continue
-        yield _judge(evaluation, check, before, later, needs_tree(check.test), whole)
+        yield _judge(tests, check, before, later, needs_tree(check.test), whole)
 
 
 def _judge(
-    evaluation: Evaluation,
+    tests: HiddenTests,
     check: Check,
     head: list[Observation],
     fixed: list[Observation],
@@ -110,12 +111,12 @@ def _judge(
         wrong = [o for o in runs if not (o.proper and o.outcome == wanted)]
         if wrong and not flaky:
             found.append(f"at {where} it must have {wanted} in its call phase, but {_explain(wrong[0])}")
-    tops = set(evaluation.tops)
+    tops = set(tests.tops)
     modules = min(o.modules for o in fixed)
     if needs_tree and tops and not modules and not flaky and all(o.outcome == "passed" for o in fixed):
         found.append("nothing was imported from the tree, though the test imports what it could provide")
     return Validation(
-        instance=evaluation.instance.id,
+        instance=tests.evaluation.instance.id,
         check=check.id,
         head=tuple(_shown(o) for o in head),
         fixed=tuple(_shown(o) for o in fixed),

@@ -1,0 +1,130 @@
+"""The last stage: what the hidden test of a check says of a revision, and of the unmodified head."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from . import digest
+from .decide import check_head, verdict_of
+from .errors import StageError
+from .model import Changes
+from .store import write_atomic
+from .text import printable
+
+if TYPE_CHECKING:
+    from ..runners.protocol import Observation, Runner
+    from .evaluation import Evaluation
+    from .model import Check, Tree
+
+
+@dataclass
+class HiddenTests:
+    """Runs the hidden tests of one evaluation, each in a fresh sandbox."""
+
+    evaluation: Evaluation
+
+    def judge(self, check: Check) -> dict[str, Any]:
+        """Return status, reason, seconds and warnings of one check, as plain JSON.
+
+        Raises:
+            StageError: if that is no measurement.
+        """
+        evaluation = self.evaluation
+        self._control(check)
+        changes, put_back = self._effective(evaluation.changes)
+        observed = self.observe(check, evaluation.trees.head, changes)
+        write_atomic(evaluation.directory / "checks" / f"{check.id}.log", observed.log)
+        try:
+            status, reason = verdict_of(observed)
+        except StageError as error:
+            evaluation.log(f"check {check.id}: {error.status.value}: {error}")
+            raise
+        evaluation.log(f"check {check.id}: {status.value} {printable(reason)}")
+        warnings = [f"put back to head, because it would steer the test run: {path}" for path in put_back]
+        return {
+            "status": status.value,
+            "reason": printable(reason),
+            "seconds": observed.duration,
+            "warnings": warnings,
+            "modules_from_tree": observed.modules,
+        }
+
+    def observe(self, check: Check, tree: Tree, changes: Changes | None = None) -> Observation:
+        """Run the hidden test of ``check`` in a fresh sandbox holding ``tree``, with ``changes`` applied.
+
+        Raises:
+            StageError: if the sandbox fails.
+        """
+        changed = changes or Changes()
+        owner, wanted = self.evaluation.owner, self.evaluation.instance.environment
+        with owner.parts.backend.open(
+            self.evaluation.environment, tree, limits=owner.limits, network=wanted.network
+        ) as sandbox:
+            return self._runner.run(
+                sandbox,
+                check,
+                wanted,
+                tops=self.tops,
+                changed=changed.files,
+                deleted=changed.deleted,
+                timeout=owner.test_timeout,
+            )
+
+    @cached_property
+    def tops(self) -> tuple[str, ...]:
+        """Top-level module names that the head's import roots provide."""
+        names: set[str] = set()
+        for root in self.evaluation.instance.environment.import_roots:
+            folder = self.evaluation.trees.head.path / root
+            if folder.is_dir():
+                for entry in folder.iterdir():
+                    if entry.suffix == ".py":
+                        names.add(entry.stem)
+                    elif entry.is_dir() and entry.name.isidentifier() and any(entry.glob("*.py")):
+                        names.add(entry.name)
+        return tuple(sorted(names))
+
+    def _control(self, check: Check) -> None:
+        """Once per environment and check: the hidden test must fail at the unmodified head."""
+        evaluation = self.evaluation
+        key = digest.of(
+            {
+                "check": check.digest,
+                "head": evaluation.trees.head.digest,
+                "environment": evaluation.environment.digest,
+                "runner": self._runner.version,
+            }
+        )
+
+        def compute() -> dict[str, Any]:
+            head = self.observe(check, evaluation.trees.head)
+            write_atomic(evaluation.directory / "checks" / f"{check.id}.head.log", head.log)
+            check_head(head)
+            return {"exception": head.exception, "message": head.message}
+
+        name = f"controls/{evaluation.owner.parts.backend.name}/{key[:2]}/{key}"
+        evaluation.owner.places.shared.stage(name, key, compute, log=evaluation.log).unwrap()
+
+    def _effective(self, changes: Changes) -> tuple[Changes, list[str]]:
+        """Put back what would steer the test run, unless one of the instance's comments is about it."""
+        instance, head = self.evaluation.instance, self.evaluation.trees.head.path
+        about = {c.comment.path for c in instance.checks}
+        bad = {
+            path
+            for path in changes.paths
+            if path not in about
+            and self._runner.steers(path, instance.environment)
+            # A package of the product's own may be named like a library module.
+            and not (head / path).is_file()
+        }
+        kept = Changes(
+            files=tuple(f for f in changes.files if f.path not in bad),
+            deleted=tuple(p for p in changes.deleted if p not in bad),
+        )
+        return kept, sorted(bad)
+
+    @property
+    def _runner(self) -> Runner:
+        return self.evaluation.runner

@@ -1,0 +1,179 @@
+"""An instance through its stages, in a real local sandbox: what each failure becomes, and what is kept."""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.benchmarks import Pull, write_dataset
+
+from pytest_crbench import assemble
+from pytest_crbench.core.errors import AgentError, InfraError, ReviewerError, StageError
+from pytest_crbench.core.evaluate import Evaluator
+from pytest_crbench.core.model import Dataset, Review, ReviewComment, Revision
+from pytest_crbench.core.status import Status
+from pytest_crbench.core.trees import writable_copy
+from pytest_crbench.datasets import open_dataset
+from pytest_crbench.settings import read
+
+
+@dataclass
+class Says:
+    """A reviewer that says what it is told to, or fails."""
+
+    comments: tuple[ReviewComment, ...] = (ReviewComment(id="c1", body="wrong"),)
+    error: StageError | None = None
+    calls: list[str] = field(default_factory=list)
+    name: str = "says"
+    fingerprint: dict[str, Any] = field(default_factory=lambda: {"kind": "says"})
+    shareable: bool = False
+
+    def review(self, task: Any) -> Review:
+        self.calls.append(task.instance.id)
+        if self.error:
+            raise self.error
+        return Review(comments=self.comments, reviewer=self.name, raw="raw.txt")
+
+
+@dataclass
+class Writes:
+    """An agent that writes files into a copy of head, or fails."""
+
+    files: dict[str, str] = field(default_factory=dict)
+    error: StageError | None = None
+    calls: list[int] = field(default_factory=list)
+    name: str = "writes"
+    shareable: bool = False
+    runs_on_clean_review: bool = False
+    stop_reason: str = "finished"
+
+    @property
+    def fingerprint(self) -> dict[str, Any]:
+        return {"files": self.files}
+
+    def revise(self, task: Any) -> Revision:
+        self.calls.append(len(task.review.comments))
+        if self.error:
+            raise self.error
+        edited = Path(tempfile.mkdtemp(dir=task.directory)) / "edited"
+        writable_copy(task.head.path, edited)
+        for path, text in self.files.items():
+            (edited / path).parent.mkdir(parents=True, exist_ok=True)
+            (edited / path).write_text(text)
+        return Revision(patch=task.capture(edited), agent=self.name, stop_reason=self.stop_reason)
+
+
+FIX = {"shop/price_.py": 'def price():\n    return "price"\n'}
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Dataset:
+    return open_dataset(str(write_dataset(tmp_path / "data", [Pull("one", hard=("price", "tax"))])))
+
+
+def evaluator(tmp_path: Path, cache: Path, reviewer: Any, agent: Any, run: str = "run") -> Evaluator:
+    settings = read({"cache": str(cache), "run_dir": str(tmp_path), "sandbox": "local"}.get, tmp_path)
+    session = secrets.token_hex(8)
+    backend = assemble.make_backend(settings, "local", session, lambda _line: None)
+    invocation = assemble.Invocation(tmp_path / run, session, "local")
+    return assemble.make_evaluator(settings, invocation, reviewer, agent, backend)
+
+
+def judge(made: Evaluator, dataset: Dataset, check: int = 0) -> Any:
+    (instance,) = dataset.instances
+    return made.verdict(instance, instance.checks[check])
+
+
+def test_a_fix_passes_and_the_other_check_is_missed(tmp_path: Path, cache: Path, dataset: Dataset) -> None:
+    reviewer, agent = Says(), Writes(FIX)
+    made = evaluator(tmp_path, cache, reviewer, agent)
+    assert judge(made, dataset).status is Status.PASSED
+    missed = judge(made, dataset, 1)
+    assert missed.status is Status.MISSED
+    assert "assert 'wrong' == 'tax'" in missed.reason
+    assert (reviewer.calls, agent.calls) == (["one"], [1])
+    assert missed.stop_reason == "finished"
+    assert set(missed.keys) == {"review", "revision", "tests"}
+    patch = (tmp_path / "run/evaluations/small/one/review-1/revision.patch").read_bytes()
+    assert b'+    return "price"' in patch
+
+
+def test_a_limit_that_was_reached_is_measured(tmp_path: Path, cache: Path, dataset: Dataset) -> None:
+    verdict = judge(evaluator(tmp_path, cache, Says(), Writes(FIX, stop_reason="step-limit")), dataset)
+    assert (verdict.status, verdict.stop_reason) == (Status.PASSED, "step-limit")
+
+
+def test_a_clean_review_runs_the_tests_without_the_agent(
+    tmp_path: Path, cache: Path, dataset: Dataset
+) -> None:
+    agent = Writes(FIX)
+    verdict = judge(evaluator(tmp_path, cache, Says(comments=()), agent), dataset)
+    assert (verdict.status, verdict.stop_reason) == (Status.MISSED, "clean-review")
+    assert agent.calls == []
+
+
+@pytest.mark.parametrize(
+    ("reviewer", "agent", "status"),
+    [
+        (Says(error=ReviewerError("it crashed")), Writes(FIX), Status.REVIEWER_ERROR),
+        (Says(error=InfraError("no disk")), Writes(FIX), Status.INFRA_ERROR),
+        (Says(), Writes(error=AgentError("it broke")), Status.AGENT_ERROR),
+        (Says(), Writes(error=InfraError("no model")), Status.INFRA_ERROR),
+    ],
+)
+def test_a_failure_is_its_status_once_for_all_checks(
+    tmp_path: Path, cache: Path, dataset: Dataset, reviewer: Says, agent: Writes, status: Status
+) -> None:
+    made = evaluator(tmp_path, cache, reviewer, agent)
+    assert [judge(made, dataset, n).status for n in (0, 1)] == [status, status]
+    again = evaluator(tmp_path, cache, reviewer, agent)
+    assert judge(again, dataset).status is status
+    assert len(reviewer.calls) == 1
+    assert len(agent.calls) <= 1
+
+
+def test_what_would_steer_the_run_is_put_back_and_told(tmp_path: Path, cache: Path, dataset: Dataset) -> None:
+    forged = "def dumps(x):\n    return '{}'\n"
+    verdict = judge(evaluator(tmp_path, cache, Says(), Writes({**FIX, "json.py": forged})), dataset)
+    assert verdict.status is Status.PASSED
+    assert any("json.py" in warning and "put back" in warning for warning in verdict.warnings)
+
+
+def test_a_file_that_a_comment_is_about_is_not_put_back(tmp_path: Path, cache: Path) -> None:
+    source = "import pathlib\n\n\ndef test_it():\n    assert pathlib.Path('json.py').exists()\n"
+    folder = write_dataset(tmp_path / "data", [Pull("one", hard=("price",), tests={"price": source})])
+    file = folder / "one" / "instance.toml"
+    plain = open_dataset(str(folder))
+    assert judge(evaluator(tmp_path, cache, Says(), Writes({"json.py": ""})), plain).status is Status.MISSED
+    file.write_text(file.read_text().replace('path = "shop/price_.py"', 'path = "json.py"'))
+    about = open_dataset(str(folder))
+    made = evaluator(tmp_path, cache, Says(), Writes({"json.py": ""}), run="other")
+    assert judge(made, about).status is Status.PASSED
+
+
+def test_a_check_that_passes_at_head_is_invalid(tmp_path: Path, cache: Path) -> None:
+    source = "def test_it():\n    pass\n"
+    folder = write_dataset(tmp_path / "data", [Pull("one", hard=("price",), tests={"price": source})])
+    verdict = judge(evaluator(tmp_path, cache, Says(), Writes(FIX)), open_dataset(str(folder)))
+    assert verdict.status is Status.INVALID
+    assert "passes at the unmodified head" in verdict.reason
+
+
+def test_a_patch_that_was_changed_later_is_not_used(tmp_path: Path, cache: Path, dataset: Dataset) -> None:
+    assert judge(evaluator(tmp_path, cache, Says(), Writes(FIX)), dataset).status is Status.PASSED
+    patch = tmp_path / "run/evaluations/small/one/review-1/revision.patch"
+    patch.write_bytes(patch.read_bytes() + b"\n")
+    verdict = judge(evaluator(tmp_path, cache, Says(), Writes(FIX)), dataset)
+    assert verdict.status is Status.INFRA_ERROR
+    assert "is not the patch that was recorded" in verdict.reason
+
+
+def test_another_revision_is_another_verdict_in_the_same_run(
+    tmp_path: Path, cache: Path, dataset: Dataset
+) -> None:
+    assert judge(evaluator(tmp_path, cache, Says(), Writes({})), dataset).status is Status.MISSED
+    assert judge(evaluator(tmp_path, cache, Says(), Writes(FIX)), dataset).status is Status.PASSED
