@@ -23,7 +23,12 @@ import json, os, sys
 
 def pytest_unconfigure(config):
     manager = config.pluginmanager
-    names = sorted(name for name, plugin in manager.list_name_plugin() if plugin is not None)
+    # A plugin without a name has its id() for one: its class tells more.
+    names = sorted(
+        type(plugin).__name__ if name.isdigit() else name
+        for name, plugin in manager.list_name_plugin()
+        if plugin is not None
+    )
     with open(os.environ["SPY_OUT"], "w") as stream:
         json.dump({"modules": sorted(sys.modules), "plugins": names}, stream)
 """
@@ -69,7 +74,6 @@ def spied(folder: Path, *arguments: str) -> dict[str, list[str]]:
         **environment(),
         "SPY_OUT": str(out),
         "PYTHONPATH": str(folder),
-        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
     }
     subprocess.run(whole, cwd=folder, env=env, check=True, capture_output=True, timeout=60)
     found: dict[str, list[str]] = json.loads(out.read_text())
