@@ -119,6 +119,7 @@ class DockerSandbox:
             ValueError: if a path leaves ``destination``.
         """
         self._must_be_open()
+        self._must_run()
         data = archive.pack(files, destination, self._built.uid, keep=[self.workdir, self.scratch, "/tmp"])
         with engine_errors(f"writing files to {destination}"):
             self._client.put_archive(self._container, "/", data)
@@ -131,6 +132,8 @@ class DockerSandbox:
             InfraError: if it is longer than ``limit`` bytes, or the sandbox is gone.
         """
         self._must_be_open()
+        # The engine reads from an ended container, too; what a killed program left is no result.
+        self._must_run()
         chunks, said = self._stream(path)
         try:
             if said["mode"] & _GO_SPECIAL:
@@ -154,6 +157,7 @@ class DockerSandbox:
             InfraError: if the tree is larger than ``limit`` bytes, or the sandbox is gone.
         """
         self._must_be_open()
+        self._must_run()
         self._exported = True
         self._restart()
         # Not part of the result; what cannot be removed is skipped while unpacking.
