@@ -8,6 +8,8 @@ CRBENCH_REQUIRE_DOCKER=1, CRBENCH_REQUIRE_NETWORK=1.
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +28,13 @@ BASE_IMAGE = os.environ.get("CRBENCH_TEST_BASE_IMAGE", "crbench-base:bookworm")
 @pytest.fixture
 def repo_root() -> Path:
     return ROOT
+
+
+def pytest_configure() -> None:
+    """A background job of a shell ignores SIGINT, and so would all runs that tests start and interrupt."""
+    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    if ignored and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)
