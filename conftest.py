@@ -7,10 +7,10 @@ CRBENCH_REQUIRE_DOCKER=1, CRBENCH_REQUIRE_NETWORK=1.
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import threading
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,17 @@ def repo_root() -> Path:
     return ROOT
 
 
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One cache for the session, also over the workers of xdist: each environment is built once.
+
+    Building one needs the package index.
+    """
+    _demand("network", _no_network())
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if base.name.startswith("popen-") else base) / "crbench-cache"
+
+
 def pytest_configure() -> None:
     """A background job of a shell ignores SIGINT, and so would all runs that tests start and interrupt."""
     ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
@@ -42,11 +53,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for need, missing in _NEEDS.items():
         if item.get_closest_marker(need) is None:
             continue
-        reason = missing()
-        if reason and _required(need):
-            pytest.fail(f"{_variable(need)} is set, but {reason}", pytrace=False)
-        if reason:
-            pytest.skip(reason)
+        _demand(need, missing())
+
+
+def _demand(need: str, missing: str) -> None:
+    if missing and _required(need):
+        pytest.fail(f"{_variable(need)} is set, but {missing}", pytrace=False)
+    if missing:
+        pytest.skip(missing)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -84,7 +98,7 @@ def _required(need: str) -> bool:
     return os.environ.get(_variable(need), "") not in ("", "0")
 
 
-@cache
+@functools.cache
 def _no_docker() -> str:
     """Why Docker tests cannot run; empty if they can. Asked at most once per process."""
     from docker.errors import ImageNotFound
@@ -101,7 +115,7 @@ def _no_docker() -> str:
     return ""
 
 
-@cache
+@functools.cache
 def _no_network() -> str:
     """Why tests that need the package index cannot run; empty if they can."""
     from urllib.parse import urlsplit
