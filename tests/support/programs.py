@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: A reviewer that comments on every file of the diff, or (``quiet``) only on those of the last instance.
+#: A reviewer that comments on every file of the diff, but has nothing to say on the instance ``quiet``.
 _REVIEWER = """\
 instance=$(sed -n 's:^+++ b/shop/\\([a-z]\\)[0-9]*_.py$:\\1:p' "$1" | head -1)
 echo "$instance $$ $PPID $CRBENCH_SESSION" >> {log}/reviews
