@@ -128,6 +128,8 @@ class Model:
         self, request: dict[str, Any], deadline: float | None, allowed: float
     ) -> tuple[dict[str, Any], float]:
         """Attempt until an answer comes or patience ends; returns the body and the seconds lost."""
+        # Importing the package takes seconds on a busy machine: not time that the endpoint lost.
+        _ = self._client.chat.completions.with_streaming_response
         lost, attempt = 0.0, 0
         while True:
             attempt += 1
