@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 from ..core.intervals import LEVEL, PAIRED_METHOD
 from ..core.row import key_to_row, sort_key
 from ..core.text import printable
 from .escape import code, escaped
-from .lines import is_worth_showing, percent
+from .lines import is_worth_showing, notes, percent
 from .markdown import bullets, ident
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ def comparison_text(found: Comparison, *, listed: int = 20) -> list[str]:
             lines += [f"  {printable(name)}" for name in keys[:listed]]
             if len(keys) > listed:
                 lines.append(f"  ... and {len(keys) - listed} more")
+    for note in _notes(found):
+        lines += ["", *textwrap.wrap(f"Note  {note}", 100, subsequent_indent="      ")]
     return lines
 
 
@@ -71,6 +74,7 @@ def comparison_markdown(found: Comparison) -> str:
     lines += ["", f"McNemar's exact test: p = {found.overall.p:.2g}.", ""]
     for title, names in _lists(found):
         lines += bullets(title, [code(name) for name in names])
+    lines += [f"- {escaped(note, 1000)}" for note in _notes(found)] + [""]
     lines.append(f"<sub>Intervals: {LEVEL:.0%}, {PAIRED_METHOD}.</sub>")
     return "\n".join(lines) + "\n"
 
@@ -83,6 +87,7 @@ def comparison_json(found: Comparison) -> dict[str, Any]:
         "first": {"source": found.first.source, "reviewer": found.first.reviewer},
         "second": {"source": found.second.source, "reviewer": found.second.reviewer},
         "interval": {"method": PAIRED_METHOD, "level": LEVEL},
+        "notes": _notes(found),
         "overall": _group_json(found.overall),
         "facets": [_group_json(group) for group in found.groups],
         "both": [key_to_row(key) for key in found.keys(first=True, second=True)],
@@ -124,6 +129,11 @@ def _number(value: Fraction | None) -> float | None:
 
 def _named(results: Results) -> str:
     return f"{printable(results.reviewer, 60)}  ({printable(results.source)})"
+
+
+def _notes(found: Comparison) -> list[str]:
+    """What must be said of the data and of both runs, each thing once."""
+    return list(dict.fromkeys([*notes(found.first), *notes(found.second)]))
 
 
 def _worth_showing(found: Comparison) -> Iterator[tuple[str, str, Difference]]:

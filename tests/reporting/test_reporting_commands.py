@@ -142,3 +142,14 @@ def test_compare_is_aligned_and_short(runs: dict[str, Path], capsys: pytest.Capt
         # Each number ends where the name of its column does.
         for name in ("checks", "both", "only A", "only B", "neither", "B - A"):
             assert row[head.index(name) + len(name) - 1].isdigit(), (name, row)
+
+
+def test_a_comparison_says_what_the_data_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    datasets = [{"name": "releases", "notice": "Not made by reviewers."}]
+    run = run_of(verdicts(), datasets=datasets, agent={"name": "reference"})
+    first, second = saved(tmp_path, "a", run), saved(tmp_path, "b", run)
+    for form in ([], ["--markdown"], ["--json"]):
+        assert crbench("compare", first, second, *form) == 0
+        said = " ".join(capsys.readouterr().out.split())
+        assert said.count("Not made by reviewers") == 1
+        assert "for checking the harness only" in said
