@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from . import __version__
+from .core import digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -82,6 +83,18 @@ def reviewed_by(recorded: Mapping[str, Any], verdicts: Iterable[Verdict]) -> dic
     if len(names) != 1 or recorded["name"] in names:
         return dict(recorded)
     return {**recorded, "name": names.pop(), "fingerprint": {"kind": "fixture"}}
+
+
+def revised_by(recorded: Mapping[str, Any], verdicts: Iterable[Verdict]) -> dict[str, Any]:
+    """Return the recorded agent, or what is known of the one that a vendor's fixture put in its place.
+
+    The verdicts hold the digest of the fingerprint of the agent that really worked: runs of different agents
+    must not look alike to a comparison.
+    """
+    digests = {v.keys["agent"] for v in verdicts if v.keys.get("agent")}
+    if not digests or digests == {digest.of(recorded["fingerprint"])}:
+        return dict(recorded)
+    return {"name": "crbench_agent fixture", "fingerprint": {"kind": "fixture", "digests": sorted(digests)}}
 
 
 def agent_label(agent: Mapping[str, Any]) -> str:

@@ -21,7 +21,7 @@ from .core.text import printable
 from .fixtures import FixturePlugin
 from .interrupt import shield, terminate_as_interrupt
 from .progress import Progress
-from .record import agent_label, now, reviewed_by, run_record
+from .record import agent_label, now, reviewed_by, revised_by, run_record
 from .reports import keep_verdict, make_gate, table, write_reports
 from .rundir import check_same, find_run, new_name, read_record, write_record
 
@@ -192,6 +192,7 @@ class ControllerSession:
         run = {
             **self.record,
             "reviewer": reviewed_by(self.record["reviewer"], self.verdicts.values()),
+            "agent": revised_by(self.record["agent"], self.verdicts.values()),
             "finished": now(),
             "interrupted": exitstatus == pytest.ExitCode.INTERRUPTED,
         }

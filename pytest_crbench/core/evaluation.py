@@ -270,7 +270,12 @@ class Evaluation:
             self._blank(check),
             status=Status(found["status"]),
             reason=found["reason"],
-            keys={"review": self.review_key, "revision": self.revision_key, "tests": key},
+            keys={
+                "review": self.review_key,
+                "revision": self.revision_key,
+                "tests": key,
+                "agent": digest.of(dict(self.owner.parts.agent.fingerprint)),
+            },
             environment=environment.digest,
             stop_reason=revision.stop_reason,
             durations={

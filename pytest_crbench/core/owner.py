@@ -33,6 +33,11 @@ def is_gone(token: str) -> bool:
     return start not in ("", "0") and current not in ("0", start)
 
 
+def is_elsewhere(token: str) -> bool:
+    """Whether the token names another machine's process, or nothing that can be looked up here."""
+    return token.rpartition(":")[0].rpartition(":")[0] != _host()
+
+
 def _host() -> str:
     return socket.gethostname().replace(":", "-")
 

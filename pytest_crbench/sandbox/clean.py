@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..core import trees
 from ..core.errors import InfraError
 from .build import LABEL, remove
-from .owner import is_gone
+from .owner import is_elsewhere, is_gone
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,7 +71,9 @@ def _clean_engine(
     with engine_errors("cleaning up"):
         for container in client.containers(all=True, filters={"label": f"{LABEL}=1"}):
             owner = (container.get("Labels") or {}).get("crbench.owner", "")
-            if force or is_gone(owner) or container.get("State") not in ("running", "created", "restarting"):
+            # A sandbox of a living owner may be between two states: it is restarted after a time-out.
+            ended = is_elsewhere(owner) and container.get("State") in ("exited", "dead")
+            if force or is_gone(owner) or ended:
                 remove(client, container["Id"], settings.log)
                 containers += 1
             else:

@@ -121,3 +121,16 @@ def test_a_vendors_own_test_asks_for_an_evaluation(folder: Path, tmp_path: Path,
     done = run(folder, None, cache, *arguments)
     assert done.status == 0, done.output
     assert done.outcomes() == {"passed": 1}
+
+
+def test_a_vendors_agent_is_not_recorded_as_ours(folder: Path, mixed: Path, cache: Path) -> None:
+    first = run(folder, mixed, cache, *NONE, "-k", "second")
+    assert first.results()["run"]["agent"]["name"] == "none"
+    (folder / "conftest.py").write_text(
+        "import pytest\n\n\n"
+        "@pytest.fixture(scope='session')\ndef crbench_agent():\n    return 'suggestions'\n"
+    )
+    for distribution in ([], ["-n", "1"]):
+        done = run(folder, mixed, cache, *NONE, "-k", "second", *distribution)
+        assert done.statuses() == {"second::name": "passed"}
+        assert done.results()["run"]["agent"]["name"] == "crbench_agent fixture"
