@@ -34,9 +34,11 @@ def repo_root() -> Path:
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One cache for the session, also over the workers of xdist: each environment is built once.
 
-    Building one needs the package index.
+    Building one needs the package index. CRBENCH_TEST_CACHE keeps the cache for the next session.
     """
     _demand("network", _no_network())
+    if kept := os.environ.get("CRBENCH_TEST_CACHE"):
+        return Path(kept)
     base = tmp_path_factory.getbasetemp()
     return (base.parent if base.name.startswith("popen-") else base) / "crbench-cache"
 
