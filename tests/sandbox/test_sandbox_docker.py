@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_crbench.core.errors import InfraError
+from pytest_crbench.core.indexes import IndexSettings
 from pytest_crbench.core.model import Environment, File, Tree
 from pytest_crbench.core.processes import SESSION_VARIABLE
 from pytest_crbench.sandbox.choose import choose
@@ -221,7 +222,7 @@ def test_index_credentials_and_ca_bundle_are_in_no_image(
     """Build through an index URL with a password, then look through every byte of the image."""
     password = f"pw{secrets.token_hex(12)}"
     log: list[str] = []
-    index = docker_kit.settings.index_url or "https://pypi.org/simple"
+    index = IndexSettings(docker_kit.settings.index_url).urls()[0]
     settings = replace(
         docker_kit.settings,
         cache=tmp_path / "cache",
