@@ -248,15 +248,11 @@ class Evaluation:
             StageError: if there is no measurement.
         """
         revision = self.revision
-        environment = self.environment
         key = digest.of(
             {
-                "check": check.digest,
-                "head": self.trees.head.digest,
+                **self.conditions(check),
                 "patch": digest.of_bytes(revision.patch),
-                "environment": environment.digest,
                 "sandbox": self.owner.parts.backend.name,
-                "runner": self.runner.version,
             }
         )
         outcome = self.owner.places.store.stage(
@@ -276,7 +272,7 @@ class Evaluation:
                 "tests": key,
                 "agent": digest.of(dict(self.owner.parts.agent.fingerprint)),
             },
-            environment=environment.digest,
+            environment=self.environment.digest,
             stop_reason=revision.stop_reason,
             durations={
                 "review": self.review.duration,
@@ -286,6 +282,22 @@ class Evaluation:
             usage={"review": dict(self.review.usage), "revision": dict(revision.usage)},
             warnings=(*self.review.warnings, *revision.warnings, *found["warnings"]),
         )
+
+    def conditions(self, check: Check) -> dict[str, Any]:
+        """All that decides what the hidden test of ``check`` shows of one tree, for keys.
+
+        The limits are part of it: a head that ran properly under others says nothing about a time-out, or a
+        kill for memory, under these.
+        """
+        limits = self.owner.limits
+        return {
+            "check": check.digest,
+            "kind": check.kind,
+            "head": self.trees.head.digest,
+            "environment": self.environment.digest,
+            "runner": self.runner.version,
+            "limits": [self.owner.test_timeout, limits.memory, limits.cpus, limits.pids],
+        }
 
     @property
     def runner(self) -> Runner:

@@ -75,8 +75,11 @@ def dataset(tmp_path: Path) -> Dataset:
     return open_dataset(str(write_dataset(tmp_path / "data", [Pull("one", hard=("price", "tax"))])))
 
 
-def evaluator(tmp_path: Path, cache: Path, reviewer: Any, agent: Any, run: str = "run") -> Evaluator:
-    settings = read({"cache": str(cache), "run_dir": str(tmp_path), "sandbox": "local"}.get, tmp_path)
+def evaluator(
+    tmp_path: Path, cache: Path, reviewer: Any, agent: Any, run: str = "run", **options: str
+) -> Evaluator:
+    given = {"cache": str(cache), "run_dir": str(tmp_path), "sandbox": "local", **options}
+    settings = read(given.get, tmp_path)
     session = secrets.token_hex(8)
     backend = assemble.make_backend(settings, "local", session, lambda _line: None)
     invocation = assemble.Invocation(tmp_path / run, session, "local")
@@ -177,3 +180,18 @@ def test_another_revision_is_another_verdict_in_the_same_run(
 ) -> None:
     assert judge(evaluator(tmp_path, cache, Says(), Writes({})), dataset).status is Status.MISSED
     assert judge(evaluator(tmp_path, cache, Says(), Writes(FIX)), dataset).status is Status.PASSED
+
+
+@pytest.mark.parametrize(
+    ("limit", "status"),
+    [({"test_timeout": "0.05"}, Status.INFRA_ERROR), ({"memory": "16m"}, Status.INVALID)],
+)
+def test_a_limit_that_head_does_not_run_under_is_no_miss(
+    tmp_path: Path, cache: Path, dataset: Dataset, limit: dict[str, str], status: Status
+) -> None:
+    assert judge(evaluator(tmp_path, cache, Says(), Writes(FIX)), dataset).status is Status.PASSED
+    tight = evaluator(tmp_path, cache, Says(), Writes(FIX), run="tight", **limit)
+    assert judge(tight, dataset).status is status
+    # Finishing the first run under the new limit does not mix what was measured under two.
+    resumed = evaluator(tmp_path, cache, Says(), Writes(FIX), **limit)
+    assert judge(resumed, dataset).status is status
