@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -54,10 +55,11 @@ class ControllerSession:
         self.selected: list[str] = []
         self.verdicts: dict[str, Verdict] = {}
         self.foreign_failures: set[str] = set()
+        #: Failed reports that are a check without a measurement: what the gate, not pytest, decides about.
+        self.own_failures = 0
         self.gate: Gate = make_gate(settings)
         self.decision: Decision | None = None
         self.results: Results | None = None
-        self.exit_status = 0
         self.interrupted = False
         self.restore: list[Callable[[], None]] = []
         self.progress = Progress()
@@ -96,7 +98,7 @@ class ControllerSession:
         self.record = run_record(settings, self.selection.datasets, reviewer, agent, described)
         if settings.resume:
             check_same(run, self.record)
-            self.record = {**read_record(run), "resumed": True}
+            self.record = {**read_record(run), "options": self.record["options"], "resumed": True}
         self.record.setdefault("name", run.name)
         if replay:
             self.record["replay_of"] = replay.name
@@ -144,8 +146,11 @@ class ControllerSession:
             reason = "the worker crashed" if str(report.when) == "???" else "failed outside its stages"
             lost = unmeasured(instance, check, key, Status.INFRA_ERROR, reason)
             self._keep(report.nodeid, lost)
-        if report.failed and (not ours or (row and row["status"] == Status.MISSED.value)):
+        missed = row is not None and row["status"] == Status.MISSED.value
+        if report.failed and (not ours or missed or report.when == "teardown"):
             self.foreign_failures.add(report.nodeid)
+        elif report.failed:
+            self.own_failures += 1
 
     def _keep(self, node: str, verdict: Verdict) -> None:
         before = self.verdicts.get(node)
@@ -180,9 +185,13 @@ class ControllerSession:
         summary = self.results.summary()
         self.decision = decide(self.gate, summary, self.results)
         wanted = self.decision.exit_status
-        if exitstatus in _DECIDES and wanted is not None and not self.foreign_failures:
+        others = self._others(session)
+        if exitstatus in _DECIDES and wanted is not None and not others:
             session.exitstatus = wanted
-        self.exit_status = int(session.exitstatus)
+        if wanted is not None and (others or session.exitstatus != wanted):
+            why = others or "the run was interrupted"
+            verdict = f"{self.decision.verdict}; but {why}, exit status {int(session.exitstatus)}"
+            self.decision = replace(self.decision, verdict=verdict)
         try:
             write_reports(self.invocation.run, self.results, self.decision)
         except CrbenchError as error:
@@ -233,14 +242,15 @@ class ControllerSession:
         while self.restore:
             self.restore.pop()()
         if self.decision is not None:
-            self._note(self.decision.verdict + self._others())
+            self._note(self.decision.verdict)
 
-    def _others(self) -> str:
-        """Why the exit status is not the gate's, if it is not: somebody else's tests failed."""
+    def _others(self, session: pytest.Session) -> str:
+        """Say what failed that is not a check's measurement; "" if nothing did."""
         count = len(self.foreign_failures)
-        if not count or self.decision is None or self.decision.exit_status is None:
-            return ""
-        return f"; but {count} other test{'s' * (count > 1)} failed, exit status {self.exit_status}"
+        if count:
+            return f"{count} other test{'s' * (count > 1)} failed"
+        # A file that cannot be collected, and what other plugins count as a failure (coverage of code).
+        return "something else failed" if session.testsfailed > self.own_failures else ""
 
     def _reap(self, invocation: assemble.Invocation) -> None:
         kill_marked(SESSION_VARIABLE, invocation.session)

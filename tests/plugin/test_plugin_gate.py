@@ -122,3 +122,66 @@ def test_interrupted(folder: Path, mixed: Path, cache: Path, mode: str) -> None:
     assert done.status == pytest.ExitCode.INTERRUPTED, done.output
     assert done.results()["run"]["interrupted"] is True
     assert len(done.results()["not_run"]) == 3
+
+
+_COVERAGE_TOO_LOW = """
+import pytest
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session):
+    result = yield
+    if not hasattr(session.config, "workerinput"):
+        session.testsfailed += 1  # as pytest-cov does
+    return result
+"""
+_TEAR_DOWN = """
+import pytest
+
+@pytest.fixture(autouse=True)
+def broken():
+    yield
+    raise RuntimeError("not put away")
+"""
+_INTERRUPT = """
+import pytest
+
+def pytest_crbench_verdict(config, row):
+    if row["check"] == "name":
+        raise KeyboardInterrupt
+"""
+
+
+@pytest.mark.parametrize("mode", ["serial", "xdist"])
+@pytest.mark.parametrize(
+    ("plugin", "said"),
+    [
+        (_COVERAGE_TOO_LOW, "something else failed, exit status 1"),
+        (_TEAR_DOWN, "3 other tests failed, exit status 1"),
+    ],
+)
+def test_a_failure_that_is_no_check_stands(
+    folder: Path, mixed: Path, cache: Path, mode: str, plugin: str, said: str
+) -> None:
+    (folder / "conftest.py").write_text(plugin)
+    done = go(folder, mixed, cache, mode, "--crbench-fail-under=0.1")
+    assert done.status == 1, done.output
+    assert done.verdict.startswith("crbench: PASSED, overall 0.667 >= 0.1")
+    assert done.verdict.endswith(f"; but {said}")
+    assert f"crbench: {done.results()['gate']['verdict']}" == done.verdict
+
+
+def test_a_file_that_cannot_be_collected_stands(folder: Path, mixed: Path, cache: Path) -> None:
+    (folder / "test_own.py").write_text("import nothing_of_that_name\n")
+    arguments = ("--continue-on-collection-errors", "--crbench-fail-under=0.1", "test_own.py")
+    done = go(folder, mixed, cache, "serial", *arguments)
+    assert done.status == 1, done.output
+    assert done.verdict.endswith("; but something else failed, exit status 1")
+
+
+def test_an_interrupted_run_says_so_whatever_the_gate_says(folder: Path, mixed: Path, cache: Path) -> None:
+    (folder / "interrupts.py").write_text(_INTERRUPT)
+    arguments = ("-p", "interrupts", "--crbench-fail-under=0.1", "--crbench-min-coverage=0")
+    done = go(folder, mixed, cache, "serial", *arguments)
+    assert done.status == pytest.ExitCode.INTERRUPTED, done.output
+    assert done.verdict.startswith("crbench: PASSED")
+    assert done.verdict.endswith("; but the run was interrupted, exit status 2")
