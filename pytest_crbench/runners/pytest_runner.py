@@ -37,6 +37,8 @@ _OUTPUT_LIMIT = 256 * 1024
 _SLACK = 20.0
 #: Modules that pytest imports late: one of these names at an import root would run in pytest's place.
 _RUNNER_MODULES = frozenset({"pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments", "py"})
+#: Last suffixes of files that Python imports.
+_CODE = frozenset({"py", "pyc", "so", "pyd"})
 _PASS = "def {name}():\n    values = [n * n for n in range({n})]\n    assert sum(values) == {right}\n"
 _FAIL = "def {name}():\n    values = [n * n for n in range({n})]\n    assert sum(values) == {right} + 1\n"
 
@@ -119,10 +121,25 @@ class PytestRunner:
             prefix = "" if root in (".", "") else root.rstrip("/") + "/"
             if not path.startswith(prefix):
                 continue
-            top = path[len(prefix) :].split("/")[0].split(".")[0]
+            top = _importable(path[len(prefix) :])
             if top in sys.stdlib_module_names or top in _RUNNER_MODULES:
                 return True
         return False
+
+
+def _importable(path: str) -> str:
+    """Name of the top-level module that a file makes importable from its root; "" if it makes none.
+
+    A folder without ``__init__`` hides no module of its name, nor does a file of another kind. A name without
+    a suffix may be a link to a package.
+    """
+    top, *rest = path.split("/")
+    name, dot, suffix = top.partition(".")
+    if rest:
+        name, (stem, dot, suffix) = top, rest[0].partition(".")
+        if len(rest) > 1 or stem != "__init__":
+            return ""
+    return name if not dot or suffix.rpartition(".")[2] in _CODE else ""
 
 
 def _layout(sandbox: Sandbox) -> _Layout:

@@ -142,7 +142,8 @@ class LocalBackend:
         Raises:
             InfraError: if the disk fails.
         """
-        root = self._settings.cache / "sandboxes" / uuid.uuid4().hex[:16]
+        # Without links in it: where a module came from is told by its real path.
+        root = (self._settings.cache / "sandboxes").resolve() / uuid.uuid4().hex[:16]
         try:
             sandbox = self._furnish(root, environment.handle, tree, limits, network, git)
             try:

@@ -195,3 +195,14 @@ def test_a_limit_that_head_does_not_run_under_is_no_miss(
     # Finishing the first run under the new limit does not mix what was measured under two.
     resumed = evaluator(tmp_path, cache, Says(), Writes(FIX), **limit)
     assert judge(resumed, dataset).status is status
+
+
+def test_a_cache_behind_a_link_is_no_foreign_place(
+    tmp_path: Path, cache: Path, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pytest_crbench.sandbox.bubblewrap.find", lambda: None)
+    cache.mkdir(parents=True, exist_ok=True)
+    link = tmp_path / "link"
+    link.symlink_to(cache, target_is_directory=True)
+    verdict = judge(evaluator(tmp_path, link, Says(), Writes(FIX)), dataset)
+    assert (verdict.status, verdict.reason) == (Status.PASSED, "")

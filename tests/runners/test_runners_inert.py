@@ -201,7 +201,14 @@ def test_changes_are_applied_as_they_are(bench: Any) -> None:
         ("json.py", True),
         ("src/json/__init__.py", True),
         ("difflib.py", True),
-        ("src/_pytest/runner.py", True),
+        ("src/_pytest/__init__.py", True),
+        ("json/__init__.cpython-311-x86_64-linux-gnu.so", True),
+        ("json", True),  # it may be a link to a package
+        # Without its __init__ a folder hides no module: inert, or of a package of the product's own.
+        ("src/packaging/new.py", False),
+        ("statistics/templates/report.py", False),
+        ("site/index.md", False),
+        ("secrets.json", False),
         ("pluggy.py", True),
         ("shop/json.py", False),
         ("conftest.py", False),
