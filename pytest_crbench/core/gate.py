@@ -160,7 +160,8 @@ def shown(value: Fraction, bound: Fraction | None = None) -> str:
         text = f"{float(value):.{digits}f}"
         if bound is None or _order(Fraction(text), bound) == _order(value, bound):
             return text
-    return str(value)
+    # Equal to a bound that no decimals give, as a rate may be to a baseline's.
+    return f"{float(value):.3f}" if value == bound else str(value)
 
 
 def _judge(threshold: Threshold, summary: Summary, min_coverage: Fraction) -> Condition:

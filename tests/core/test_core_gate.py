@@ -219,6 +219,7 @@ def test_not_run_is_not_coverage() -> None:
         ("pppm", "ppmm", "24%", "not-met", "regressed"),
         # One lost and one won is no drop; who lost what is for `crbench compare`.
         ("pm", "mp", "", "met", "not regressed: 0.500 against 0.500"),
+        ("pmp", "pmp", "", "met", "not regressed: 0.667 against 0.667"),
         # A crash of the reviewer is a loss; what failed for outside reasons is no measurement.
         ("pp" * 10, "pp" * 9 + "pr", "", "not-met", "regressed"),
         ("pp" * 10, "pp" * 9 + "pi", "", "met", "on 19 common checks"),
