@@ -192,6 +192,7 @@ def make_backend(settings: Settings, name: str, session: str, log: Callable[[str
         UsageError: for an unknown name.
         InfraError: if the named engine does not answer.
     """
+    from .datasets import folder_of
     from .sandbox.choose import choose
     from .sandbox.settings import SandboxSettings, settings_from_environment
 
@@ -201,6 +202,8 @@ def make_backend(settings: Settings, name: str, session: str, log: Callable[[str
         base_image=settings.base_image,
         ca_bundle=settings.ca_bundle,
         index_url=settings.index_url,
+        # Hidden tests, fixed trees, and what other checks showed.
+        hidden=(*(folder_of(spec) for spec in settings.datasets), settings.run_dir),
         log=log,
     )
     return choose(name, settings_from_environment(wanted))

@@ -40,6 +40,14 @@ def open_dataset(spec: str) -> Dataset:
     return load(path)
 
 
+def folder_of(spec: str) -> Path:
+    """Return the folder that a dataset would be loaded from, whether it is there or not."""
+    kind, separator, rest = spec.partition(":")
+    if separator and kind in KINDS:
+        return _expand(rest).absolute()
+    return bundled(spec) if spec in bundled_names() else _expand(spec).absolute()
+
+
 def bundled(name: str = "releases") -> Path:
     """Return the folder of a dataset that ships with the package.
 

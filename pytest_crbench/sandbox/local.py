@@ -24,7 +24,7 @@ from .protocol import EnvironmentRef
 from .uv import find_uv
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from ..core.model import Environment, Tree
     from .protocol import Limits
@@ -62,6 +62,10 @@ class LocalBackend:
         found = bubblewrap.find() if bubblewrap_program is None else bubblewrap_program
         self._bubblewrap = found or None
         self._environments: dict[Environment, EnvironmentRef] = {}
+
+    @property
+    def _hidden(self) -> Iterable[Path]:
+        return (Path(__file__).parents[1], self._settings.cache, Path.cwd(), *self._settings.hidden)
 
     def describe(self) -> dict[str, Any]:
         """Return what isolates and what does not, as plain JSON."""
@@ -206,7 +210,7 @@ class LocalBackend:
                 venv=environment.venv,
                 accounts=root / "accounts",
                 interpreter_prefix=Path(environment.interpreter.prefix),
-                hidden=(Path(__file__).resolve().parents[1], self._settings.cache.resolve(), Path.cwd()),
+                hidden=tuple(folder.resolve() for folder in self._hidden),
                 network=network,
             )
         marks = {SESSION_VARIABLE: self._settings.session, _MARK: root.name}

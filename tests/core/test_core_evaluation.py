@@ -18,6 +18,7 @@ from pytest_crbench.core.model import Dataset, Review, ReviewComment, Revision
 from pytest_crbench.core.status import Status
 from pytest_crbench.core.trees import writable_copy
 from pytest_crbench.datasets import open_dataset
+from pytest_crbench.sandbox import bubblewrap
 from pytest_crbench.settings import read
 
 
@@ -206,3 +207,33 @@ def test_a_cache_behind_a_link_is_no_foreign_place(
     link.symlink_to(cache, target_is_directory=True)
     verdict = judge(evaluator(tmp_path, link, Says(), Writes(FIX)), dataset)
     assert (verdict.status, verdict.reason) == (Status.PASSED, "")
+
+
+@dataclass
+class Looks(Writes):
+    """An agent whose commands look for the hidden tests."""
+
+    places: tuple[Path, ...] = ()
+    seen: str = ""
+
+    def revise(self, task: Any) -> Revision:
+        with task.sandbox() as box:
+            done = box.exec(["find", *map(str, self.places)], timeout=30)
+        self.seen = done.stdout.decode()
+        return Revision(patch=b"", agent=self.name, stop_reason="finished")
+
+
+@pytest.mark.skipif(bubblewrap.find() is None, reason="nothing is hidden without bubblewrap")
+def test_a_dataset_in_a_system_folder_is_out_of_the_agents_sight(
+    tmp_path: Path, cache: Path, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Not below /tmp, which is the sandbox's own in there.
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        system = Path(name)
+        (system / "shown").write_text("")
+        write_dataset(system / "data", [Pull("one", hard=("price",))])
+        monkeypatch.setattr(bubblewrap, "_SYSTEM", (*bubblewrap._SYSTEM, name))
+        agent = Looks(places=(system,))
+        judge(evaluator(tmp_path, cache, Says(), agent, dataset=f"{name}/data"), dataset)
+    assert f"{name}/shown" in agent.seen
+    assert "test_price.py" not in agent.seen
