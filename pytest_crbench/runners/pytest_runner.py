@@ -11,6 +11,7 @@ import io
 import json
 import os
 import secrets
+import shlex
 import sys
 import tarfile
 from dataclasses import dataclass
@@ -166,7 +167,8 @@ def _roots(sandbox: Sandbox, environment: Environment, check: Check) -> list[str
 def _files(check: Check, layout: _Layout, roots: list[str], tops: Sequence[str]) -> list[File]:
     named = min(test_names(check.test), default="test_it").rpartition("::")[2]
     ini = "[pytest]\npython_files = test_*.py\nconsole_output_style = classic\naddopts =\npythonpath =\n"
-    ini += "".join(f"    {root}\n" for root in roots)
+    # pytest splits the value as a shell would.
+    ini += "".join(f"    {shlex.quote(root)}\n" for root in roots)
     texts = {
         "pytest.ini": ini,
         "order": "\n".join(layout.order),

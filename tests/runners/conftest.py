@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,13 +54,14 @@ def bench(tmp_path: Path, backend: object) -> Bench:
         test: str = HIDDEN,
         kind: str = "behavioral",
         timeout: float = 60.0,
+        backend: Any = backend,
     ) -> Observation:
         environment = Environment(python=">=3.8")
         tree = Tree(head, digest.of_tree(head))
         comment = ReviewComment(id="tax", body="wrong")
         check = Check("tax", comment, kind, "Security", test, digest.of(test))  # type: ignore[arg-type]
         files = [f if isinstance(f, File) else File(f[0], f[1].encode()) for f in changed]
-        with backend.open(backend.environment(environment), tree, limits=Limits()) as sandbox:  # type: ignore[attr-defined]
+        with backend.open(backend.environment(environment), tree, limits=Limits()) as sandbox:
             return PytestRunner().run(
                 sandbox,
                 check,

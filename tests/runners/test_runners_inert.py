@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import marshal
 import os
+import secrets
 import struct
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from pytest_crbench.core.errors import TamperedError
 from pytest_crbench.core.model import Environment, File
 from pytest_crbench.core.status import Status
 from pytest_crbench.runners.pytest_runner import PytestRunner
+from pytest_crbench.sandbox.local import LocalBackend
+from pytest_crbench.sandbox.settings import SandboxSettings, settings_from_environment
 
 RIGHT = ("shop/tax.py", "def tax():\n    return 'right'\n")
 
@@ -219,3 +222,20 @@ def test_changes_are_applied_as_they_are(bench: Any) -> None:
 )
 def test_what_steers_and_cannot_be_made_inert(path: str, steers: bool) -> None:
     assert PytestRunner().steers(path, Environment(import_roots=("src", "."))) is steers
+
+
+@pytest.mark.parametrize("how", ["spaces", "link"])
+def test_odd_paths_of_the_cache_without_bubblewrap(bench: Any, cache: Path, tmp_path: Path, how: str) -> None:
+    """There the import roots are paths of the host: pytest splits its setting as a shell would."""
+    folder = tmp_path / "John's cäche"
+    if how == "link":
+        folder.symlink_to(cache)
+    else:
+        folder.mkdir()
+        for shared in ("uv", "pins"):
+            (cache / shared).mkdir(parents=True, exist_ok=True)
+            (folder / shared).symlink_to(cache / shared)
+    settings = settings_from_environment(SandboxSettings(cache=folder, session=secrets.token_hex(8)))
+    backend = LocalBackend(settings, bubblewrap_program="")
+    check_head(bench.observe(backend=backend))
+    assert verdict_of(bench.observe(RIGHT, backend=backend)) == (Status.PASSED, "")
