@@ -5,10 +5,12 @@ from __future__ import annotations
 import secrets
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
+from ..reporting.lines import many
 from .common import add_sandbox_options, settings_of
 
 if TYPE_CHECKING:
@@ -89,8 +91,8 @@ def _validate(
     backend = assemble.make_backend(settings, settings.sandbox, session, lambda _line: None)
     described = backend.describe()
     print(
-        f"crbench: validating {len(instances)} instances in the sandbox {backend.name}, "
-        f"{args.repeats} runs at each side",
+        f"crbench: validating {many(len(instances), 'instance')} in the sandbox {backend.name}, "
+        f"{many(args.repeats, 'run')} at each side",
         flush=True,
     )
     found: dict[str, list[Validation]] = {}
@@ -100,21 +102,31 @@ def _validate(
         evaluator = assemble.make_evaluator(settings, invocation, reviewer, agent, backend)
         try:
             with ThreadPoolExecutor(args.jobs) as pool:
+                stopped = Event()
                 try:
-                    for validations in pool.map(lambda i: list(_one(evaluator, i, args.repeats)), instances):
+                    for validations in pool.map(
+                        lambda i: list(_one(evaluator, i, args.repeats, stopped)), instances
+                    ):
                         found[validations[0].instance] = validations
                         _print(validations)
                 except BaseException:
+                    stopped.set()
                     pool.shutdown(wait=False, cancel_futures=True)
+                    # The pool waits for what runs now: it ends with its sandbox.
+                    backend.reap(session)
                     raise
         finally:
             backend.reap(session)
     return found, described
 
 
-def _one(evaluator: Any, instance: Instance, repeats: int) -> Iterator[Validation]:
+def _one(evaluator: Any, instance: Instance, repeats: int, stopped: Event) -> Iterator[Validation]:
     from ..core.validate import validate
     from ..runners.static import needs_tree_on_path
+
+    def go_on() -> None:
+        if stopped.is_set():
+            raise CancelledError
 
     evaluation = evaluator.at(instance)
     return validate(
@@ -123,6 +135,7 @@ def _one(evaluator: Any, instance: Instance, repeats: int) -> Iterator[Validatio
         capture=evaluator.parts.capture,
         needs_tree=needs_tree_on_path,
         repeats=repeats,
+        before_each=go_on,
     )
 
 
@@ -130,7 +143,8 @@ def _print(validations: list[Validation]) -> None:
     for v in validations:
         mark = "holds" if v.holds else "FLAKY" if v.flaky else "FAILS"
         name = f"{v.instance}::{v.check}"
-        source = f"{v.modules} modules of the tree" if v.modules else "reads the tree"
+        source = f"{many(v.modules, 'module')} of the tree" if v.modules else "reads the tree"
+        source = source if v.head else "not run"
         print(f"  {mark}  {name:<58} {v.head[0] if v.head else '-':<28} {source}", flush=True)
         for problem in v.problems:
             print(f"         {problem}", flush=True)
@@ -141,7 +155,8 @@ def _conclude(found: list[Validation], instances: int, repeats: int, described: 
     flaky = [f"{v.instance}::{v.check}" for v in bad if v.flaky]
     held = len(found) - len(bad)
     print(
-        f"crbench: {held} of {len(found)} checks of {instances} instances hold, {repeats} runs at each side, "
+        f"crbench: {held} of {many(len(found), 'check')} of {many(instances, 'instance')} hold, "
+        f"{many(repeats, 'run')} at each side, "
         f"sandbox {described.get('name')}"
     )
     if flaky:

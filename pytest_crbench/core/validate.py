@@ -66,6 +66,7 @@ def validate(
     capture: Callable[[Tree, Path], bytes],
     needs_tree: Callable[[str], bool],
     repeats: int,
+    before_each: Callable[[], None],
 ) -> Iterator[Validation]:
     """Validate every check of one instance.
 
@@ -75,6 +76,7 @@ def validate(
         capture: makes the patch of an edited tree, for the no-op revision.
         needs_tree: whether a test's source imports anything that the tree could provide.
         repeats: runs of each test at head and at fixed.
+        before_each: called before every run; what it raises ends the validation.
     """
     instance, tests = evaluation.instance, HiddenTests(evaluation)
     try:
@@ -87,12 +89,14 @@ def validate(
         return
     for check in instance.checks:
         try:
-            before = [tests.observe(check, head) for _ in range(repeats)]
-            later = [tests.observe(check, after) for _ in range(repeats)]
+            found: list[Observation] = []
+            for tree in [head] * repeats + [after] * repeats:
+                before_each()
+                found.append(tests.observe(check, tree))
         except StageError as error:
             yield Validation(instance.id, check.id, problems=(printable(str(error)),))
             continue
-        yield _judge(tests, check, before, later, needs_tree(check.test), whole)
+        yield _judge(tests, check, found[:repeats], found[repeats:], needs_tree(check.test), whole)
 
 
 def _judge(

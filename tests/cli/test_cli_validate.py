@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import subprocess
 import sys
+import time
 import tomllib
 from pathlib import Path
 
@@ -37,7 +39,7 @@ def test_a_sound_dataset_holds_and_is_recorded(tmp_path: Path, cache: Path) -> N
     before = (dataset / "good" / "instance.toml").read_text()
     done = validate(dataset, cache, "--write", f"--json={tmp_path / 'report.json'}")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "1 of 1 checks of 1 instances hold" in done.stdout
+    assert "1 of 1 check of 1 instance hold" in done.stdout
     (check,) = json.loads((tmp_path / "report.json").read_text())["checks"]
     assert check["head"] == ["failed (AssertionError)"] * 2
     assert check["fixed"] == ["passed"] * 2
@@ -119,3 +121,28 @@ def test_wrong_usage(tmp_path: Path, cache: Path) -> None:
         assert done.returncode == 2
         assert said in done.stderr
         assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_ends_the_test_that_runs(tmp_path: Path, cache: Path) -> None:
+    mark = tmp_path / "runs"
+    source = "import time\n\n\ndef test_tax():\n    time.sleep(100)\n"
+    dataset = broken(tmp_path, source)
+    with subprocess.Popen(
+        [sys.executable, "-m", "pytest_crbench.cli", "validate", str(dataset / "bad"), "--sandbox=local",
+         f"--cache={cache}"],
+        stdout=mark.open("w"),
+        stderr=subprocess.STDOUT,
+        env=environment(),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as process:  # fmt: skip
+        sandboxes = cache / "sandboxes"
+        deadline = time.monotonic() + 90
+        while not (sandboxes.is_dir() and any(sandboxes.glob("*/**/supervise.py"))):
+            assert time.monotonic() < deadline, mark.read_text()
+            time.sleep(0.1)
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+    assert time.monotonic() - began < 30
+    assert "crbench: interrupted" in mark.read_text()
+    assert "Traceback" not in mark.read_text()
