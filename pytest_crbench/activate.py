@@ -118,15 +118,19 @@ def take_arguments(config: pytest.Config, settings: Settings, datasets: tuple[Da
     """
     names = {dataset.name for dataset in datasets}
     prefixes, paths = [], []
+    named = config.args_source is pytest.Config.ArgsSource.ARGS
     for argument in config.args:
         head = argument.split("::")[0]
+        below = _place(Path(config.invocation_params.dir, head), datasets) if named else None
+        if below is not None:
+            prefixes.append(below + argument[len(head) :])
+            continue
         # A folder cannot be followed by "::", so that a folder named like a dataset does no harm.
         exists = Path(config.invocation_params.dir, head).exists()
         if head in names and ("::" in argument or not exists):
             prefixes.append(argument)
         else:
             paths.append(argument)
-    named = config.args_source is pytest.Config.ArgsSource.ARGS
     if prefixes:
         _known(prefixes, datasets, settings.repeats)
         config.args[:] = paths
@@ -136,6 +140,18 @@ def take_arguments(config: pytest.Config, settings: Settings, datasets: tuple[Da
         return Selection(datasets, ())
     wanted = datasets if config.getoption("crbench_dataset", None) else ()
     return Selection(wanted, ())
+
+
+def _place(path: Path, datasets: tuple[Dataset, ...]) -> str | None:
+    """The node id of a dataset's or an instance's folder: the hidden tests in it are no tests of pytest's."""
+    place = path.resolve()
+    for dataset in datasets:
+        folder = dataset.path.resolve() if dataset.path is not None else None
+        if folder == place:
+            return dataset.name
+        if folder == place.parent and place.name in {i.id for i in dataset.instances}:
+            return f"{dataset.name}::{place.name}"
+    return None
 
 
 def _known(prefixes: list[str], datasets: tuple[Dataset, ...], repeats: int) -> None:

@@ -5,6 +5,7 @@ Everything heavy is imported here, when a run starts, not when the plugin is loa
 
 from __future__ import annotations
 
+import tempfile
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -189,13 +190,14 @@ def make_backend(settings: Settings, name: str, session: str, log: Callable[[str
     """Choose the sandbox backend; asks the engine unless the name is ``local``.
 
     Raises:
-        UsageError: for an unknown name.
+        UsageError: for an unknown name, or a cache that cannot be used.
         InfraError: if the named engine does not answer.
     """
     from .datasets import folder_of
     from .sandbox.choose import choose
     from .sandbox.settings import SandboxSettings, settings_from_environment
 
+    _check_cache(settings.cache)
     wanted = SandboxSettings(
         cache=settings.cache,
         session=session,
@@ -207,6 +209,20 @@ def make_backend(settings: Settings, name: str, session: str, log: Callable[[str
         log=log,
     )
     return choose(name, settings_from_environment(wanted))
+
+
+def _check_cache(folder: Path) -> None:
+    """Told once before the run, instead of once for each pull request in the midst of it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        next(folder.iterdir(), None)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise UsageError(
+            f"cannot use the cache folder {folder}: {error.strerror}. Choose another one: --crbench-cache, "
+            "--cache of the crbench command, or XDG_CACHE_HOME"
+        ) from error
 
 
 def make_evaluator(

@@ -79,6 +79,10 @@ def pytest_configure(config: pytest.Config) -> None:
         "crbench(kind=None, category=None, language=None): a check of a code-review benchmark; "
         "select by -m 'crbench(category=\"Security\")'",
     )
+    for name in _SWITCHES:
+        # A shell variable that is not set: running something else, without the gate, would look like success.
+        if config.getoption(f"crbench_{name}") == "":
+            raise pytest.UsageError(f"crbench: --crbench-{name}= is empty: give it a value, or leave it out")
     if _wanted(config):
         from .activate import activate
 

@@ -135,6 +135,12 @@ def _text(_option: str, value: Any) -> str:
     return str(value)
 
 
+def _url(option: str, value: Any) -> str:
+    if not re.match(r"(https?|file)://.", str(value)):
+        raise UsageError(f"{option}: expected a URL such as https://pypi.org/simple")
+    return str(value)
+
+
 def _path(_option: str, value: Any) -> Path:
     return Path(str(value)).expanduser()
 
@@ -212,6 +218,7 @@ _CONVERT: dict[str, Callable[[str, Any], Any]] = {
     "max_total_cost": _number,
     "dataset": _texts,
     "ca_bundle": _path,
+    "index_url": _url,
     "memory": _size,
     "cpus": _number,
     "pids": _integer(16),

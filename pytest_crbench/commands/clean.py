@@ -29,11 +29,15 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Clean, and say what was removed; the exit status."""
+    from ..core.errors import UsageError
     from ..sandbox.clean import clean
     from ..sandbox.settings import SandboxSettings
 
     settings = settings_of(args)
-    done = clean(SandboxSettings(settings.cache, session=""), cache=args.all, force=args.force)
+    try:
+        done = clean(SandboxSettings(settings.cache, session=""), cache=args.all, force=args.force)
+    except PermissionError as error:
+        raise UsageError(f"cannot clean {error.filename or settings.cache}: {error.strerror}") from error
     print(
         f"crbench: removed {done.containers} containers, {done.images} images, "
         f"{done.sandboxes} local sandboxes"

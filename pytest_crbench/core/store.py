@@ -7,6 +7,7 @@ whose key differs from the wanted one is not used.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import time
@@ -24,6 +25,8 @@ from .text import clean
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def write_atomic(path: Path, data: bytes) -> None:
@@ -43,8 +46,9 @@ def write_atomic(path: Path, data: bytes) -> None:
     except OSError as error:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+        advice = "Free some space or choose" if error.errno in _FULL else "Choose"
         raise InfraError(
-            f"cannot write {path}: {error.strerror}. Free some space or choose another place "
+            f"cannot write {path}: {error.strerror}. {advice} another place "
             "(--crbench-run-dir, --crbench-cache); what was measured before is kept.",
             reason="disk",
         ) from error

@@ -66,7 +66,7 @@ def resolve(wanted: Environment, interpreter: Interpreter, settings: SandboxSett
 
 def _compile(wanted: Environment, interpreter: Interpreter, settings: SandboxSettings) -> tuple[str, ...]:
     program = uv.program("resolve the environment's requirements")
-    settings.log(f"resolving {', '.join(wanted.requirements) or 'the test runner'}{_date(wanted)}")
+    settings.log(f"resolving {_what(wanted)}{_date(wanted)}")
     first = _run_uv(program, wanted, interpreter, settings, RUNNER_REQUIREMENTS)
     if first.returncode != 0 and wanted.requirements:
         # The instance may need another version of a library that pytest uses too; only pytest is a must.
@@ -76,7 +76,7 @@ def _compile(wanted: Environment, interpreter: Interpreter, settings: SandboxSet
     if first.returncode != 0:
         said = redact(decode(first.stderr), settings).strip()[-2000:]
         raise InfraError(
-            f"uv pip compile found no versions for {list(wanted.requirements)}{_date(wanted)} on Python "
+            f"uv pip compile cannot resolve {_what(wanted)}{_date(wanted)} on Python "
             f"{interpreter.version}: {said}\nCheck the requirements, the index settings and the "
             "network; an index without upload dates cannot resolve as of a date",
             reason="resolution",
@@ -107,6 +107,10 @@ def _run_uv(
         return uv.run(
             program, arguments, settings, cwd=Path(folder), timeout=_TIMEOUT, reason="resolution", feed=asked
         )
+
+
+def _what(wanted: Environment) -> str:
+    return ", ".join(wanted.requirements) or "the test runner"
 
 
 def _date(wanted: Environment) -> str:

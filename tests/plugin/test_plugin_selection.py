@@ -134,3 +134,13 @@ def test_junit_durations_and_verbose(folder: Path, varied: Path, cache: Path) ->
     )  # fmt: skip
     names = {(case.get("classname"), case.get("name")) for case in suite}
     assert ("varied.alpha", "tax") in names
+
+
+def test_the_folder_of_a_dataset_or_an_instance_means_its_checks(
+    folder: Path, varied: Path, cache: Path
+) -> None:
+    """Its hidden tests are no tests of pytest's: they would fail to import."""
+    whole = run(folder, varied, cache, *HUMAN, "--collect-only", "-q", str(varied))
+    assert collected(whole) == ["varied::alpha::price", "varied::alpha::tax", "varied::beta::name"]
+    one = run(folder, varied, cache, *HUMAN, "--collect-only", "-q", f"{varied / 'beta'}")
+    assert collected(one) == ["varied::beta::name"], one.output

@@ -32,6 +32,9 @@ NONE = ("--crbench-reviewer=human", "--crbench-agent=none")
         ([*NONE, "small::first::nosuch"], ["no such check"]),
         ([*NONE, "--crbench-memory=big"], ["512m or 2g"]),
         ([*NONE, "--crbench-ca-bundle=no.pem"], ["no.pem"]),
+        ([*NONE, "--crbench-index-url=example.org"], ["--crbench-index-url", "https://"]),
+        (["--crbench-reviewer=", "--crbench-agent=none", "--crbench-fail-under=0.5"], ["is empty"]),
+        (["--crbench-replay="], ["--crbench-replay= is empty"]),
     ],
 )  # fmt: skip
 def test_usage_errors(folder: Path, mixed: Path, cache: Path, arguments: list[str], said: list[str]) -> None:
@@ -121,6 +124,17 @@ def test_a_vendors_own_test_asks_for_an_evaluation(folder: Path, tmp_path: Path,
     done = run(folder, None, cache, *arguments)
     assert done.status == 0, done.output
     assert done.outcomes() == {"passed": 1}
+
+
+def test_a_cache_that_cannot_be_used_is_told_before_the_run(folder: Path, mixed: Path) -> None:
+    cache = folder / "cache"
+    cache.write_text("not a folder")
+    done = run(folder, mixed, cache, *NONE)
+    assert done.status == pytest.ExitCode.USAGE_ERROR, done.output
+    assert f"cannot use the cache folder {cache}" in done.output
+    assert "--crbench-cache" in done.output
+    assert "Traceback" not in done.output
+    assert not (folder / ".crbench").exists()
 
 
 def test_a_vendors_agent_is_not_recorded_as_ours(folder: Path, mixed: Path, cache: Path) -> None:
