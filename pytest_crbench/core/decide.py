@@ -31,7 +31,8 @@ def check_head(head: Observation) -> None:
         )
     if head.ending == "crashed":
         raise InvalidInstanceError(
-            f"the hidden test crashed the interpreter at the unmodified head: {head.message}",
+            f"the hidden test crashed the interpreter at the unmodified head: {head.message}. If other "
+            "checks do so too, raise --crbench-memory or --crbench-pids",
             reason="head-crashed",
         )
     if head.canaries != "behaved":

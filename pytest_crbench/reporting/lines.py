@@ -115,7 +115,7 @@ def notes(results: Results) -> Iterator[str]:
     if run.get("resumed"):
         yield "resumed: what earlier invocations of this run had recorded was taken over"
     if run.get("interrupted"):
-        yield "interrupted: what was not run counts as not measured"
+        yield "interrupted: what was not run counts as not measured; --crbench-resume finishes the run"
     for line in run.get("notes") or []:
         yield printable(str(line), 1000)
 

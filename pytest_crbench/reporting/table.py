@@ -36,6 +36,8 @@ def table(results: Results, summary: Summary, *, files: str | None = None, width
             max(width, 40),
             initial_indent=f"{name:<{_LABEL}}",
             subsequent_indent=" " * _LABEL,
+            # To be copied.
+            break_long_words=name != "files",
             break_on_hyphens=False,
         )
         found.extend(lines)

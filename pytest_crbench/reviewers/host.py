@@ -98,13 +98,25 @@ def _judge(
         )
     if done.returncode in options.exit_ok:
         return
-    last = printable(decode(scrub(done.stderr, values)[-300:])) or "nothing on stderr"
+    last = printable(_last_words(decode(scrub(done.stderr, values)[-2000:])), 160)
     fine = ", ".join(map(str, options.exit_ok))
     raise ReviewerError(
-        f"the reviewer {program} ended with exit status {done.returncode}; fine is {fine} "
-        f"(--crbench-reviewer-exit-ok). Its last words: {last}. All of them: {directory / STDERR}",
+        f"the reviewer {program} ended with exit status {done.returncode}: {last}. "
+        f"Fine is {fine} (--crbench-reviewer-exit-ok). All that it said: {directory / STDERR}",
         reason="crashed",
     )
+
+
+def _last_words(text: str) -> str:
+    """Whole lines from the end, as many as are short together: what went wrong is mostly the last one."""
+    kept: list[str] = []
+    for line in reversed(text.splitlines()):
+        words = line.strip(" \t^~")
+        if kept and len(words) + sum(map(len, kept)) > 100:
+            break
+        if words:
+            kept.insert(0, words)
+    return " ".join(kept) or "nothing on stderr"
 
 
 def _output(path: Path, limit: int) -> tuple[bytes, str | None]:

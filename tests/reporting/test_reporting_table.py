@@ -33,6 +33,12 @@ def test_golden_text() -> None:
     assert "\n".join(lines) + "\n" == GOLDEN.read_text(encoding="utf-8")
 
 
+def test_the_run_can_be_copied_from_a_narrow_terminal() -> None:
+    name = ".crbench/runs/2026-12-01T093100-0123456789abcdef"
+    lines = table(run_of(verdicts()), run_of(verdicts()).summary(), files=name, width=40)
+    assert name in lines[-1]
+
+
 def test_columns_are_aligned() -> None:
     lines = table(run_of(verdicts()), run_of(verdicts()).summary())
     rows = [line for line in lines if re.search(r"\d - *\d", line) and not line.startswith("macro")]

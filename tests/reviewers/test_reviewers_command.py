@@ -81,6 +81,14 @@ def test_a_crash_counts_though_its_output_parses(script: Any, project: Any, tmp_
     assert (tmp_path / "run/review.stderr").read_text() == "quota used up\n"
 
 
+def test_the_end_of_a_traceback_is_told(script: Any, project: Any, tmp_path: Path) -> None:
+    body = "def f(n):\n    if not n: raise RuntimeError('no quota left')\n    f(n - 1)\nf(40)"
+    error = failed(script(body), project.task(tmp_path / "run"))
+    assert "RuntimeError: no quota left. Fine is 0" in str(error)
+    assert "Traceback" not in str(error)
+    assert "^" not in str(error)
+
+
 def test_a_signal_is_a_crash(script: Any, project: Any, tmp_path: Path) -> None:
     body = f"print('''{COMMENT}''', flush=True); os.kill(os.getpid(), 9)"
     assert failed(script(body), project.task(tmp_path / "run")).reason == "crashed"
