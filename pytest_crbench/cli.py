@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     from .core.errors import CrbenchError
     from .interrupt import terminate_as_interrupt
 
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal of another encoding than UTF-8 gets escapes, not a traceback.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     args = _parser().parse_args(argv)
     restore = terminate_as_interrupt()
     try:

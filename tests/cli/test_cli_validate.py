@@ -11,6 +11,7 @@ import time
 import tomllib
 from pathlib import Path
 
+import pytest
 from support.benchmarks import Pull, environment, write_dataset
 
 GOOD = Pull("good", fixable=("price",))
@@ -146,3 +147,30 @@ def test_ctrl_c_ends_the_test_that_runs(tmp_path: Path, cache: Path) -> None:
     assert time.monotonic() - began < 30
     assert "crbench: interrupted" in mark.read_text()
     assert "Traceback" not in mark.read_text()
+
+
+def test_a_folder_that_clean_may_not_enter_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from pytest_crbench import cli
+    from pytest_crbench.sandbox import clean
+
+    def refuse(*_args: object) -> None:
+        raise PermissionError(13, "Permission denied", "/cache/sandboxes")
+
+    # The first thing that it does: the machine's engine is left alone.
+    monkeypatch.setattr(clean, "_clean_engine", refuse)
+    assert cli.main(["clean", f"--cache={tmp_path}"]) == 2
+    assert "cannot clean /cache/sandboxes: Permission denied" in capsys.readouterr().err
+
+
+def test_help_is_told_where_the_locale_is_not_utf_8() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest_crbench.cli", "--help"],
+        capture_output=True,
+        text=True,
+        env=environment() | {"PYTHONIOENCODING": "ascii:strict"},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "--crbench-" in done.stdout
