@@ -291,6 +291,7 @@ class Evaluation:
         """
         limits = self.owner.limits
         return {
+            "crbench": __version__,
             "check": check.digest,
             "kind": check.kind,
             "head": self.trees.head.digest,

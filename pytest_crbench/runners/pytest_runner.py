@@ -38,6 +38,8 @@ _OUTPUT_LIMIT = 256 * 1024
 _SLACK = 20.0
 #: Modules that pytest imports late: one of these names at an import root would run in pytest's place.
 _RUNNER_MODULES = frozenset({"pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments", "py"})
+#: The modules of this package that decide what is observed.
+_DECIDES = ("pytest_runner.py", "observe.py", "static.py")
 #: Last suffixes of files that Python imports.
 _CODE = frozenset({"py", "pyc", "so", "pyd"})
 _PASS = "def {name}():\n    values = [n * n for n in range({n})]\n    assert sum(values) == {right}\n"
@@ -66,7 +68,7 @@ class PytestRunner:
 
     @property
     def version(self) -> str:
-        """Digest of the programs that run inside the sandbox and of how they are called."""
+        """Digest of the programs that run inside the sandbox, of how they are called and read."""
         return _version()
 
     def run(
@@ -246,6 +248,7 @@ def _inside(name: str) -> str:
 
 @lru_cache(maxsize=1)
 def _version() -> str:
-    parts = [_inside(name) for name in ("recorder.py", "launch.py", "supervise.py")]
-    here = resources.files(__package__).joinpath("pytest_runner.py").read_text(encoding="utf-8")
-    return digest.of([*parts, here])[:16]
+    inside = [_inside(name) for name in ("recorder.py", "launch.py", "supervise.py")]
+    package = resources.files(__package__)
+    outside = [package.joinpath(name).read_text(encoding="utf-8") for name in _DECIDES]
+    return digest.of([*inside, *outside])[:16]

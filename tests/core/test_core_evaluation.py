@@ -211,6 +211,16 @@ def test_a_cache_behind_a_link_is_no_foreign_place(
     assert (verdict.status, verdict.reason) == (Status.PASSED, "")
 
 
+def test_another_version_takes_over_no_verdict(
+    tmp_path: Path, cache: Path, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = judge(evaluator(tmp_path, cache, Says(), Writes(FIX)), dataset)
+    again = judge(evaluator(tmp_path, cache, Says(), Writes(FIX)), dataset)
+    monkeypatch.setattr("pytest_crbench.core.evaluation.__version__", "99")
+    newer = judge(evaluator(tmp_path, cache, Says(), Writes(FIX)), dataset)
+    assert first.keys["tests"] == again.keys["tests"] != newer.keys["tests"]
+
+
 @dataclass
 class Looks(Writes):
     """An agent whose commands look for the hidden tests."""

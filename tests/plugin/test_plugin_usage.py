@@ -148,3 +148,12 @@ def test_a_vendors_agent_is_not_recorded_as_ours(folder: Path, mixed: Path, cach
         done = run(folder, mixed, cache, *NONE, "-k", "second", *distribution)
         assert done.statuses() == {"second::name": "passed"}
         assert done.results()["run"]["agent"]["name"] == "crbench_agent fixture"
+
+
+def test_a_resumed_run_records_the_options_it_was_resumed_with(
+    folder: Path, mixed: Path, cache: Path
+) -> None:
+    run(folder, mixed, cache, *NONE, "-k", "second")
+    done = run(folder, None, cache, "--crbench-resume", "--crbench-test-timeout=77", "-k", "second")
+    assert done.results()["run"]["options"]["test_timeout"] == 77
+    assert done.results()["run"]["options"]["agent"] == "none"

@@ -17,6 +17,7 @@ from pytest_crbench.core.decide import check_head, verdict_of
 from pytest_crbench.core.errors import TamperedError
 from pytest_crbench.core.model import Environment, File
 from pytest_crbench.core.status import Status
+from pytest_crbench.runners import pytest_runner
 from pytest_crbench.runners.pytest_runner import PytestRunner
 from pytest_crbench.sandbox.local import LocalBackend
 from pytest_crbench.sandbox.settings import SandboxSettings, settings_from_environment
@@ -239,3 +240,9 @@ def test_odd_paths_of_the_cache_without_bubblewrap(bench: Any, cache: Path, tmp_
     backend = LocalBackend(settings, bubblewrap_program="")
     check_head(bench.observe(backend=backend))
     assert verdict_of(bench.observe(RIGHT, backend=backend)) == (Status.PASSED, "")
+
+
+def test_the_version_covers_every_module_that_decides() -> None:
+    package = Path(pytest_runner.__file__).parent
+    decide = {file.name for file in package.glob("*.py")} - {"__init__.py", "protocol.py"}
+    assert set(pytest_runner._DECIDES) == decide
