@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import sys
 import tempfile
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,6 @@ from .common import add_sandbox_options, settings_of
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
 
     from ..core.model import Instance
     from ..core.validate import Validation
@@ -28,7 +27,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         "validate",
         help="check that hidden tests fail at head and pass at fixed",
         description="Run every hidden test several times at head and at fixed, in the chosen sandbox. Exit "
-        "status: 0 everything holds, 1 something does not, 2 wrong usage or no sandbox.",
+        "status: 0 everything holds, 1 something does not, 2 wrong usage, or something could not be run.",
     )
     parser.add_argument(
         "dataset",
@@ -70,21 +69,21 @@ def run(args: argparse.Namespace) -> int:
             "schema": "crbench-validation-1",
             "sandbox": described,
             "repeats": args.repeats,
-            "checks": [v.to_json() for vs in found.values() for v in vs],
+            "checks": [v.to_json() for vs in found for v in vs],
         }
         write_json(args.json, report)
     if args.write:
         from ..datasets.record import write_validation
 
-        for instance in instances:
-            if all(v.holds for v in found[instance.id]):
-                write_validation(instance, found[instance.id], args.repeats, described)
-    return _conclude([v for vs in found.values() for v in vs], len(instances), args.repeats, described)
+        for instance, validations in zip(instances, found, strict=True):
+            if all(v.holds for v in validations):
+                write_validation(instance, validations, args.repeats, described)
+    return _conclude([v for vs in found for v in vs], len(instances), args.repeats, described)
 
 
 def _validate(
     settings: Settings, instances: list[Instance], args: argparse.Namespace
-) -> tuple[dict[str, list[Validation]], dict[str, Any]]:
+) -> tuple[list[list[Validation]], dict[str, Any]]:
     from .. import assemble
 
     session = secrets.token_hex(8)
@@ -95,7 +94,7 @@ def _validate(
         f"{many(args.repeats, 'run')} at each side",
         flush=True,
     )
-    found: dict[str, list[Validation]] = {}
+    found: list[list[Validation]] = []
     with tempfile.TemporaryDirectory(prefix="crbench-") as folder:
         invocation = assemble.Invocation(Path(folder), session, backend.name)
         reviewer, agent = assemble.make_reviewer(settings), assemble.make_agent(settings, None)
@@ -103,24 +102,24 @@ def _validate(
         try:
             with ThreadPoolExecutor(args.jobs) as pool:
                 stopped = Event()
+                under_way = [pool.submit(_one, evaluator, i, args.repeats, stopped) for i in instances]
                 try:
-                    for validations in pool.map(
-                        lambda i: list(_one(evaluator, i, args.repeats, stopped)), instances
-                    ):
-                        found[validations[0].instance] = validations
-                        _print(validations)
+                    for one in under_way:
+                        found.append(one.result())
+                        _print(found[-1])
                 except BaseException:
                     stopped.set()
                     pool.shutdown(wait=False, cancel_futures=True)
-                    # The pool waits for what runs now: it ends with its sandbox.
-                    backend.reap(session)
+                    # What runs now ends with its sandbox, also one that is opened only after our signal.
+                    while wait(under_way, timeout=0.2).not_done:
+                        backend.reap(session)
                     raise
         finally:
             backend.reap(session)
     return found, described
 
 
-def _one(evaluator: Any, instance: Instance, repeats: int, stopped: Event) -> Iterator[Validation]:
+def _one(evaluator: Any, instance: Instance, repeats: int, stopped: Event) -> list[Validation]:
     from ..core.validate import validate
     from ..runners.static import needs_tree_on_path
 
@@ -129,7 +128,7 @@ def _one(evaluator: Any, instance: Instance, repeats: int, stopped: Event) -> It
             raise CancelledError
 
     evaluation = evaluator.at(instance)
-    return validate(
+    validations = validate(
         evaluation,
         fixed=evaluation.fixed,
         capture=evaluator.parts.capture,
@@ -137,11 +136,12 @@ def _one(evaluator: Any, instance: Instance, repeats: int, stopped: Event) -> It
         repeats=repeats,
         before_each=go_on,
     )
+    return list(validations)
 
 
 def _print(validations: list[Validation]) -> None:
     for v in validations:
-        mark = "holds" if v.holds else "FLAKY" if v.flaky else "FAILS"
+        mark = "holds" if v.holds else "FLAKY" if v.flaky else "  ?  " if v.unknown else "FAILS"
         name = f"{v.instance}::{v.check}"
         source = f"{many(v.modules, 'module')} of the tree" if v.modules else "reads the tree"
         source = source if v.head else "not run"
@@ -161,9 +161,13 @@ def _conclude(found: list[Validation], instances: int, repeats: int, described: 
     )
     if flaky:
         print(f"crbench: flaky, quarantine them: {', '.join(flaky)}")
-    if bad:
-        names = ", ".join(f"{v.instance}::{v.check}" for v in bad if not v.flaky)
-        if names:
-            print(f"crbench: broken: {names}")
+    broken = [v for v in bad if not v.flaky and not v.unknown]
+    if broken:
+        print("crbench: broken: " + ", ".join(f"{v.instance}::{v.check}" for v in broken))
+    if flaky or broken:
         print("crbench: FAILED", file=sys.stderr)
-    return 1 if bad else 0
+        return 1
+    if bad:
+        print(f"crbench: {many(len(bad), 'check')} could not be run: see above", file=sys.stderr)
+        return 2
+    return 0

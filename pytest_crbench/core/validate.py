@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import StageError
 from .hidden_tests import HiddenTests
+from .status import Status
 from .text import printable
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from ..runners.protocol import Observation
     from .evaluation import Evaluation
-    from .model import Check, Tree
+    from .model import Check, Instance, Tree
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ class Validation:
     seconds: float = 0.0
     flaky: bool = False
     problems: tuple[str, ...] = ()
+    #: Network, engine or disk failed: nothing is known about the check.
+    unknown: bool = False
 
     @property
     def holds(self) -> bool:
@@ -50,6 +53,7 @@ class Validation:
             "check": self.check,
             "holds": self.holds,
             "flaky": self.flaky,
+            "unknown": self.unknown,
             "problems": list(self.problems),
             "head": list(self.head),
             "fixed": list(self.fixed),
@@ -85,7 +89,7 @@ def validate(
         whole = () if noop == b"" else (f"a revision that changes nothing has {len(noop)} bytes of patch",)
     except StageError as error:
         for check in instance.checks:
-            yield Validation(instance.id, check.id, problems=(printable(str(error)),))
+            yield _failed(instance, check, error)
         return
     for check in instance.checks:
         try:
@@ -94,9 +98,31 @@ def validate(
                 before_each()
                 found.append(tests.observe(check, tree))
         except StageError as error:
-            yield Validation(instance.id, check.id, problems=(printable(str(error)),))
+            yield _failed(instance, check, error)
             continue
-        yield _judge(tests, check, found[:repeats], found[repeats:], needs_tree(check.test), whole)
+        problems = (*whole, *_misplaced(evaluation, check))
+        yield _judge(tests, check, found[:repeats], found[repeats:], needs_tree(check.test), problems)
+
+
+def _failed(instance: Instance, check: Check, error: StageError) -> Validation:
+    outside = error.status is Status.INFRA_ERROR
+    return Validation(instance.id, check.id, problems=(printable(str(error)),), unknown=outside)
+
+
+def _misplaced(evaluation: Evaluation, check: Check) -> Iterator[str]:
+    """Tell if a comment names a file or lines that its side of the pull request does not have."""
+    comment = check.comment
+    if comment.path is None:
+        return
+    side = evaluation.trees.head if comment.side == "right" else evaluation.trees.base
+    file = side.path / comment.path
+    where = "head" if comment.side == "right" else "base"
+    if not file.is_file():
+        yield f"the comment is about {comment.path}, which {where} does not have"
+    elif comment.lines is not None:
+        count = len(file.read_bytes().splitlines())
+        if comment.lines[1] > count:
+            yield f"the comment names line {comment.lines[1]} of {comment.path}, which has {count} at {where}"
 
 
 def _judge(

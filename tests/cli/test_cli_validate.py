@@ -101,6 +101,28 @@ def test_a_module_from_elsewhere_is_caught(tmp_path: Path, cache: Path) -> None:
     assert "not from the tree" in done.stdout
 
 
+def test_a_comment_about_nothing_is_caught(tmp_path: Path, cache: Path) -> None:
+    dataset = write_dataset(
+        tmp_path / "data", [GOOD, Pull("bad", hard=("tax",)), Pull("worse", hard=("tip",))]
+    )
+    file = dataset / "bad" / "instance.toml"
+    file.write_text(file.read_text().replace("lines = [2, 2]", "lines = [2, 200]"))
+    file = dataset / "worse" / "instance.toml"
+    file.write_text(file.read_text().replace('path = "shop/tip_.py"', 'path = "shop/nowhere.py"'))
+    done = validate(dataset, cache)
+    assert done.returncode == 1
+    assert "the comment names line 200 of shop/tax_.py, which has 2 at head" in done.stdout
+    assert "the comment is about shop/nowhere.py, which head does not have" in done.stdout
+
+
+def test_what_could_not_be_run_is_not_broken(tmp_path: Path, cache: Path) -> None:
+    dataset = write_dataset(tmp_path / "data", [GOOD, Pull("lost", hard=("tax",), python="<3.0")])
+    done = validate(dataset, cache)
+    assert done.returncode == 2
+    assert "broken" not in done.stdout
+    assert "1 check could not be run" in done.stderr
+
+
 def test_a_missing_tree_is_told_before_anything_runs(tmp_path: Path, cache: Path) -> None:
     dataset = broken(tmp_path, "def test_tax():\n    assert 0\n")
     shutil.rmtree(dataset / "bad" / "fixed")
@@ -128,15 +150,16 @@ def test_ctrl_c_ends_the_test_that_runs(tmp_path: Path, cache: Path) -> None:
     mark = tmp_path / "runs"
     source = "import time\n\n\ndef test_tax():\n    time.sleep(100)\n"
     dataset = broken(tmp_path, source)
+    own = tmp_path / "cache"  # with nobody else's sandboxes
     with subprocess.Popen(
         [sys.executable, "-m", "pytest_crbench.cli", "validate", str(dataset / "bad"), "--sandbox=local",
-         f"--cache={cache}"],
+         f"--cache={own}"],
         stdout=mark.open("w"),
         stderr=subprocess.STDOUT,
         env=environment(),
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as process:  # fmt: skip
-        sandboxes = cache / "sandboxes"
+        sandboxes = own / "sandboxes"
         deadline = time.monotonic() + 90
         while not (sandboxes.is_dir() and any(sandboxes.glob("*/**/supervise.py"))):
             assert time.monotonic() < deadline, mark.read_text()
