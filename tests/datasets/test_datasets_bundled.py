@@ -123,3 +123,13 @@ def test_a_folder_beside_the_installed_package_is_not_taken_for_ours(tmp_path, r
         [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stdout == "()\n"
+
+
+def test_the_recorded_validations_are_of_these_instances() -> None:
+    """A changed instance must be validated again: crbench validate --write."""
+    for instance in open_dataset("releases").instances:
+        assert instance.path is not None
+        recorded = tomllib.loads((instance.path / "instance.toml").read_text("utf-8"))["validation"]
+        assert recorded["digest"] == instance.digest, instance.id
+        assert set(recorded["exceptions"]) == {check.id for check in instance.checks}
+        assert recorded["repeats"] >= 3
