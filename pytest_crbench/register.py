@@ -19,6 +19,18 @@ _ACTIONS: dict[str, dict[str, object]] = {
 }
 
 
+def register(
+    parser: pytest.Parser, manager: pytest.PytestPluginManager, present: Collection[str] = ()
+) -> None:
+    """Add options (but those ``present``), hooks, and what looks whether the benchmark is switched on."""
+    from . import switched
+
+    add_options(parser, present)
+    add_hooks(manager)
+    if not manager.has_plugin("crbench-switched"):
+        manager.register(switched, "crbench-switched")
+
+
 def add_options(parser: pytest.Parser, present: Collection[str] = ()) -> None:
     """Add every option but those whose names are ``present``."""
     group = parser.getgroup("crbench", "code-review benchmark (pytest-crbench)")
