@@ -1,6 +1,6 @@
 """The options of the plugin: one table, from which command line, ini twins and `Settings` are made.
 
-Imported in every pytest run on the machine, so it imports nothing.
+Imported in every run that mentions the benchmark, so it imports nothing.
 """
 
 from __future__ import annotations
