@@ -1,0 +1,109 @@
+"""A Docker engine of a test's own, to be stopped, killed, filled and restarted; the shared one is left alone.
+
+It needs root. Its containers have no network (no bridge), so that nothing of the host's is touched; images
+come from the shared engine with `Engine.copy`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Engine:
+    """One ``dockerd`` with its own socket and storage; ``url`` is what DOCKER_HOST takes."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.url = f"unix://{root}/sock"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        argv = ["dockerd", f"--data-root={self.root}/data", f"--exec-root={self.root}/exec"]
+        argv += [f"--pidfile={self.root}/pid", f"--host={self.url}"]
+        argv += ["--bridge=none", "--iptables=false", "--ip-masq=false"]
+        with (self.root / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+        for _ in range(300):
+            if self._process.poll() is not None:
+                break
+            if self.docker("version", check=False).returncode == 0:
+                return
+            time.sleep(0.1)
+        raise RuntimeError("the engine did not start: " + (self.root / "log").read_text()[-2000:])
+
+    def stop(self, *, kill: bool = False) -> None:
+        """End it as a service manager does, or as a crash does; running containers end with it or not."""
+        if self._process is None:
+            return
+        if kill:
+            self._process.kill()
+            # Its containerd would live on, and the next engine could not start its own.
+            pid = self.root / "exec/containerd/containerd.pid"
+            with suppress(OSError, ValueError):
+                os.kill(int(pid.read_text()), signal.SIGKILL)
+            # Where nobody reaps orphans it stays as a zombie, which the next engine would take for alive.
+            pid.unlink(missing_ok=True)
+        else:
+            self._process.terminate()
+        self._process.wait(60)
+        self._process = None
+        (self.root / "pid").unlink(missing_ok=True)
+
+    def restart(self, *, kill: bool = False) -> None:
+        """Stop and start it."""
+        self.stop(kill=kill)
+        self.start()
+
+    def docker(self, *args: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run the docker command against this engine."""
+        argv = ["docker", "-H", self.url, *args]
+        return subprocess.run(argv, check=check, capture_output=True, text=True, timeout=300)
+
+    def copy(self, *images: str) -> None:
+        """Copy images of the shared engine (``DOCKER_HOST``) into this one, with their ids."""
+        with subprocess.Popen(["docker", "save", *images], stdout=subprocess.PIPE) as saved:
+            subprocess.run(
+                ["docker", "-H", self.url, "load"], stdin=saved.stdout, check=True, capture_output=True
+            )
+
+
+@contextmanager
+def engine(*, size: str = "") -> Iterator[Engine]:
+    """Run an engine in a folder with a short path.
+
+    With ``size`` (such as ``400M``) its storage is a file system of that size, so that it can be filled.
+    """
+    root = Path(tempfile.mkdtemp(prefix="crbench-engine-"))
+    data = root / "data"
+    data.mkdir()
+    if size:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(data)], check=True)
+    own = Engine(root)
+    try:
+        own.start()
+        yield own
+    finally:
+        # Containers outlive an engine that was killed: their runtime's processes are not its children.
+        if own._process is None or own._process.poll() is not None:
+            own.start()
+        ids = own.docker("ps", "-aq", check=False).stdout.split()
+        if ids:
+            own.docker("rm", "-f", *ids, check=False)
+        own.stop()
+        if size:
+            subprocess.run(["umount", str(data)], check=True)
+        shutil.rmtree(root, ignore_errors=True)
