@@ -1,0 +1,155 @@
+"""Takes each defence out of a copy of the package, and shows that an attack then succeeds.
+
+    python bench/defences.py [WORD ...]
+
+tries the mutations of ``tests/attacks/mutations/*.toml`` whose defence, file or tests contain a WORD (all without
+one), prints a table, and exits with 1 if a defence can go unnoticed. A mutation is
+
+    [[mutation]]
+    defence = "canaries"                      # the NAME in an attack's docstring
+    file = "pytest_crbench/core/decide.py"
+    old = '''if revised.canaries == "bent":'''  # occurs exactly once
+    new = "if False:"
+    tests = ["tests/attacks/test_attacks_x.py::test_y"]   # one of these must fail, by an assertion
+
+Tests run as always: they need what the attack suite needs. CRBENCH_TEST_CACHE saves building environments anew.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+import xml.etree.ElementTree as ET
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+MUTATIONS = ROOT / "tests" / "attacks" / "mutations"
+_LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", ".crbench", "node_modules")
+_TIMEOUT = 600
+#: How a test says that an attack succeeded; anything else (an import error, a crash) shows nothing.
+_ASSERTIONS = ("AssertionError", "assert ", "Failed: DID NOT RAISE", "Failed: attack")
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One defence taken out: ``old`` becomes ``new`` in ``file``, and one of ``tests`` must notice."""
+
+    defence: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+    def applied(self, source: str) -> str:
+        """Return the source without the defence.
+
+        Raises:
+            ValueError: if ``old`` does not occur exactly once, or ``new`` changes nothing.
+        """
+        if source.count(self.old) != 1 or self.old == self.new:
+            raise ValueError(
+                f"{self.defence}: {self.old!r} occurs {source.count(self.old)} times in {self.file}; "
+                "make the mutation fit the code again"
+            )
+        return source.replace(self.old, self.new)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What became of the tests of one mutation: ids of those that failed as they must, and a remark."""
+
+    noticed: tuple[str, ...]
+    remark: str
+    seconds: float
+
+
+def read(folder: Path = MUTATIONS) -> list[Mutation]:
+    """Read every mutation, in order of files.
+
+    Raises:
+        ValueError: naming the file of an entry that lacks a key.
+    """
+    found = []
+    for file in sorted(folder.glob("*.toml")):
+        for entry in tomllib.loads(file.read_text("utf-8")).get("mutation", []):
+            try:
+                found.append(Mutation(**{**entry, "tests": tuple(entry["tests"])}))
+            except (KeyError, TypeError) as error:
+                raise ValueError(f"{file.name}: {entry.get('defence', entry)}: {error}") from error
+    return found
+
+
+def attempt(mutation: Mutation, copy: Path) -> Trial:
+    """Apply a mutation to a copy of the repository, run its tests there, and put the copy back."""
+    target = copy / mutation.file
+    original = target.read_text("utf-8")
+    target.write_text(mutation.applied(original), "utf-8")
+    report = copy / "report.xml"
+    report.unlink(missing_ok=True)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-x", f"--junitxml={report}"]
+    began = time.monotonic()
+    try:
+        done = subprocess.run(
+            [*command, *mutation.tests],
+            cwd=copy,
+            env={**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Trial((), f"no end within {_TIMEOUT} s", time.monotonic() - began)
+    finally:
+        target.write_text(original, "utf-8")
+    seconds = time.monotonic() - began
+    if not report.exists():
+        return Trial((), f"pytest wrote no report: {done.stdout.strip()[-200:]}", seconds)
+    return _judged(report, seconds)
+
+
+def _judged(report: Path, seconds: float) -> Trial:
+    noticed, other, ran = [], [], 0
+    for case in ET.parse(report).iter("testcase"):
+        ran += case.find("skipped") is None
+        for kind in ("failure", "error"):
+            for found in case.findall(kind):
+                message = found.get("message", "")
+                if kind == "failure" and message.startswith(_ASSERTIONS):
+                    noticed.append(f"{case.get('name')}")
+                else:
+                    other.append(message.partition("\n")[0][:100])
+    if noticed:
+        return Trial(tuple(noticed), "", seconds)
+    return Trial((), other[0] if other else "all passed" if ran else "no test ran", seconds)
+
+
+def main(words: list[str]) -> int:
+    """Try the mutations that a word names; how many went unnoticed decides the exit status."""
+    chosen = [
+        m for m in read() if not words or any(w in " ".join([m.defence, m.file, *m.tests]) for w in words)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "copy"
+        shutil.copytree(ROOT, copy, ignore=_LEFT_OUT, symlinks=True)
+        unnoticed = 0
+        print("| defence | taken out of | noticed by | s |\n|---|---|---|---|")
+        for mutation in chosen:
+            trial = attempt(mutation, copy)
+            unnoticed += not trial.noticed
+            said = ", ".join(trial.noticed) or f"**nothing: {trial.remark}**"
+            print(f"| {mutation.defence} | {mutation.file} | {said} | {trial.seconds:.0f} |", flush=True)
+    print(f"\n{len(chosen) - unnoticed} of {len(chosen)} mutations noticed")
+    return 1 if unnoticed or not chosen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

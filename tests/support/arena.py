@@ -1,0 +1,173 @@
+"""Where attacks on a verdict take place: one small pull request, judged as a run judges it, or by a plain harness."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pytest_crbench.core import digest
+from pytest_crbench.core.errors import StageError
+from pytest_crbench.core.evaluate import Evaluator, Parts, Places
+from pytest_crbench.core.hidden_tests import HiddenTests
+from pytest_crbench.core.model import (
+    Changes,
+    Check,
+    Environment,
+    File,
+    Instance,
+    ReviewComment,
+    Source,
+    Tree,
+    Trees,
+)
+from pytest_crbench.core.status import Status
+from pytest_crbench.core.store import Store
+from pytest_crbench.runners.pytest_runner import PytestRunner
+from pytest_crbench.sandbox.protocol import Limits
+
+#: The pull request's head: ``tax()`` is wrong, and the hidden test wants it right.
+HEAD = {"shop/__init__.py": "", "shop/tax.py": "def tax():\n    return 'wrong'\n"}
+HIDDEN = "from shop.tax import tax\n\n\ndef test_tax():\n    assert tax() == 'right'\n"
+FIX = {"shop/tax.py": "def tax():\n    return 'right'\n"}
+#: What a revision without any effect is given.
+UNTOUCHED = "failed: AssertionError: assert 'wrong' == 'right'"
+ENVIRONMENT = Environment(python=">=3.8")
+
+Files = Mapping[str, str | bytes | File]
+#: Opens a plain sandbox that holds exactly these files.
+Plain = Callable[[Files], AbstractContextManager[Any]]
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """What a verdict says; ``log`` is the output of the test's run ("" where there was none)."""
+
+    status: Status
+    reason: str
+    warnings: tuple[str, ...] = ()
+    log: str = ""
+
+
+@dataclass(frozen=True)
+class Arena:
+    """Judges revisions of one pull request in one kind of sandbox, through the stage that runs use."""
+
+    name: str
+    backend: Any
+    shared: Path
+    place: Path
+
+    def rule(
+        self,
+        revision: Files,
+        *,
+        deleted: tuple[str, ...] = (),
+        head: Files = HEAD,
+        test: str = HIDDEN,
+        kind: str = "behavioral",
+        timeout: float = 60.0,
+        limits: Limits | None = None,
+        environment: Environment = ENVIRONMENT,
+    ) -> Ruling:
+        """Return the verdict on a revision, given as its files."""
+        check = Check("tax", ReviewComment(id="tax", body="wrong"), kind, "Security", test, digest.of(test))  # type: ignore[arg-type]
+        tree = _tree(self.place, head)
+        evaluator = Evaluator(self._parts(tree), self._places(), limits or Limits(), timeout)
+        evaluation = evaluator.at(_instance(check, environment))
+        evaluation.__dict__["changes"] = Changes(tuple(as_files(revision)), deleted)
+        try:
+            said = HiddenTests(evaluation).judge(check)
+        except StageError as error:
+            return Ruling(error.status, str(error), log=self._log(evaluation.directory))
+        log = self._log(evaluation.directory)
+        return Ruling(Status(said["status"]), said["reason"], tuple(said["warnings"]), log)
+
+    def _parts(self, tree: Tree) -> Parts:
+        def unused(*_given: Any) -> Any:
+            raise AssertionError("a verdict asks for no review and no revision")
+
+        return Parts(
+            reviewer=None,  # type: ignore[arg-type]
+            agent=None,  # type: ignore[arg-type]
+            backend=self.backend,
+            runners={"pytest": PytestRunner()},
+            trees=lambda *_given: Trees(tree, tree),
+            workspace=unused,
+            capture=unused,
+            changes=unused,
+        )
+
+    def _places(self) -> Places:
+        # The run at head is shared between attacks, as it is between the runs of a user.
+        return Places(
+            run=self.place,
+            store=Store(self.place),
+            shared=Store(self.shared, rerun=frozenset(Status)),
+            log=lambda _name, _line: None,
+        )
+
+    def _log(self, directory: Path) -> str:
+        file = directory / "checks" / "tax.log"
+        return file.read_text("utf-8", "replace") if file.exists() else ""
+
+
+def _instance(check: Check, environment: Environment) -> Instance:
+    source = Source(kind="tree", base=Path("base"), head=Path("head"))
+    return Instance(
+        dataset="attacks",
+        id="shop",
+        language="Python",
+        origin="pull_request",
+        source=source,
+        title="Add taxes",
+        body="",
+        environment=environment,
+        checks=(check,),
+        digest=check.digest,
+    )
+
+
+def as_files(files: Files) -> list[File]:
+    """Files of a revision: text, bytes, or a `File` for a mode of its own (``link`` makes one)."""
+    return [
+        content
+        if isinstance(content, File)
+        else File(path, content if isinstance(content, bytes) else content.encode())
+        for path, content in files.items()
+    ]
+
+
+def link(path: str, target: str) -> dict[str, File]:
+    """A symbolic link, as a revision brings it."""
+    return {path: File(path, target.encode(), "120000")}
+
+
+def write(folder: Path, files: Files) -> None:
+    """Write files below a folder, in the careless way: whatever stands there is written through."""
+    for file in as_files(files):
+        path = folder / file.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if file.mode == "120000":
+            path.unlink(missing_ok=True)
+            path.symlink_to(file.content.decode())
+        else:
+            path.write_bytes(file.content)
+
+
+def _tree(place: Path, files: Files) -> Tree:
+    name = digest.of([[f.path, f.mode, f.content.hex()] for f in as_files(files)])[:16]
+    folder = place / "trees" / name
+    if not folder.exists():
+        write(folder, files)
+    return Tree(folder, digest.of_tree(folder))
+
+
+@contextmanager
+def plain(backend: Any, place: Path, files: Files) -> Iterator[Any]:
+    """Open a sandbox that holds these files; what runs in it, and how that is read, is the caller's."""
+    ref = backend.environment(ENVIRONMENT)
+    with backend.open(ref, _tree(place, files), limits=Limits()) as sandbox:
+        yield sandbox
