@@ -1,22 +1,23 @@
-"""The attacks of this folder as a table: ``python tests/attacks/listing.py`` prints it, ``--write`` puts it into docs.
+"""The attacks of this folder as a table: ``python tests/attacks/listing.py [--write]``, for docs/trust.md.
 
 The convention, for whoever adds an attack:
 
-- It lies in ``tests/attacks/test_attacks_<topic>_<thing>.py``. Every test function of such a file is one attack,
-  however often it is parametrised; tests of something else go to ``test_frame_*.py``. The first line of the
-  file's docstring is the heading of its part of the table.
-- Its name says the attack. Its docstring tells it (who does what, and what that would gain) in one paragraph, then
-  names what stops it, and where that holds::
+- It lies in ``tests/attacks/test_attacks_<topic>_<thing>.py``. Every test function of such a file is one
+  attack, however often it is parametrised; tests of something else go to ``test_frame_*.py``. The first line
+  of the file's docstring is the heading of its part of the table.
+- Its name says the attack. Its docstring tells it (who does what, and what that would gain) in one paragraph,
+  then names what stops it, and where that holds::
 
       Defence: canaries (runners/pytest_runner.py, core/decide.py)
       Defence: reports bound early (runners/inside/recorder.py)
       Holds: docker, local
 
-  ``Defence: NAME (MODULES)`` may be there more than once; the modules are files below ``pytest_crbench``. ``Holds``
-  is ``docker``, ``local`` or both, if the sandbox holds it; without that line it holds whatever the sandbox.
-- It first succeeds against a naive program in the same file, so that it is known to be real; then not against ours.
-- Every NAME has a mutation in ``tests/attacks/mutations/*.toml`` that takes the defence out, and the attacks that
-  it lets through (see ``bench/defences.py``).
+  ``Defence: NAME (MODULES)`` may be there more than once; the modules are files below ``pytest_crbench``.
+  ``Holds`` is ``docker``, ``local`` or both, if the sandbox holds it; without that line it holds everywhere.
+- It first succeeds against a naive program in the same file, so that it is known to be real; then not against
+  ours.
+- Every NAME has a mutation in ``tests/attacks/mutations/*.toml`` that takes the defence out, and the attacks
+  that it lets through (see ``bench/defences.py``).
 
 If a rebase meets a conflict in the table of docs/trust.md: take either side, and write it anew.
 """

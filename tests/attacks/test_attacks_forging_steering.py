@@ -1,6 +1,6 @@
 """Files of a revision that steer how pytest runs.
 
-The naive harness writes the hidden test into the revised tree and trusts the exit status of a plain pytest there.
+The naive harness writes the hidden test into the revised tree and trusts the exit status of a plain pytest.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def assert_inert(arena: Arena, revision: Files) -> None:
 
 
 def test_conftest_at_the_root_rewrites_reports(arena: Arena, plain_sandbox: Plain) -> None:
-    """A conftest.py at the root of the tree wraps pytest_runtest_makereport and turns each failure into a pass.
+    """A conftest.py at the tree's root wraps pytest_runtest_makereport and turns each failure into a pass.
 
     Defence: own root and conftest (runners/inside/launch.py)
     Holds: docker, local

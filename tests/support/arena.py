@@ -1,4 +1,4 @@
-"""Where attacks on a verdict take place: one small pull request, judged as a run judges it, or by a plain harness."""
+"""Where attacks on a verdict take place: a small pull request, judged as a run does or by a plain harness."""
 
 from __future__ import annotations
 
