@@ -1,7 +1,8 @@
 """A Docker engine of a test's own, to be stopped, killed, filled and restarted; the shared one is left alone.
 
-It needs root. Its containers have no network (no bridge), so that nothing of the host's is touched; images
-come from the shared engine with `Engine.copy`.
+It needs root. It has a network namespace of its own and its containers have no network: an engine without a
+bridge takes the bridge of any other engine that it sees away. Images come from the shared engine with
+`Engine.copy`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,13 @@ class Engine:
 
     def start(self) -> None:
         """Start it and wait until it answers."""
-        argv = ["dockerd", f"--data-root={self.root}/data", f"--exec-root={self.root}/exec"]
+        argv = [
+            "unshare",
+            "--net",
+            "dockerd",
+            f"--data-root={self.root}/data",
+            f"--exec-root={self.root}/exec",
+        ]
         argv += [f"--pidfile={self.root}/pid", f"--host={self.url}"]
         argv += ["--bridge=none", "--iptables=false", "--ip-masq=false"]
         with (self.root / "log").open("ab") as log:
