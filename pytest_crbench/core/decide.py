@@ -38,7 +38,7 @@ def check_head(head: Observation) -> None:
     if head.canaries != "behaved":
         raise InfraError(
             "the canaries around the hidden test did not behave at the unmodified head, so this environment "
-            "cannot be trusted to run tests",
+            f"cannot be trusted to run tests: {head.bent or 'some did not run'}",
             reason="canaries",
         )
     if head.outcome == "passed":
@@ -63,8 +63,8 @@ def verdict_of(revised: Observation) -> tuple[Status, str]:
     """
     if revised.canaries == "bent":
         raise TamperedError(
-            "a canary that must pass failed, or one that must fail passed: the revision bends how tests run",
-            reason="canaries",
+            f"the revision bends how tests run: {revised.bent}",
+            reason="bent",
         )
     if revised.foreign:
         name, file = min(revised.foreign.items())

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import posixpath
 from typing import TYPE_CHECKING, Any
 
-from .protocol import Ending, Observation, Outcome
+from .protocol import Canaries, Ending, Observation, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +29,7 @@ def observe(
     """Interpret what the supervisor wrote.
 
     Args:
-        result: the supervisor's result: returncode, timed_out, records (JSON lines), output, seconds.
+        result: the supervisor's result: returncode, timed_out, records, forged, output, seconds.
         hidden: file name of the hidden test.
         must_pass: file names of the canaries before and after that must pass.
         must_fail: the same, of those that must fail.
@@ -39,7 +38,7 @@ def observe(
         roots: absolute import roots in the sandbox.
         oom: whether the sandbox saw a kill for memory.
     """
-    records = _parse(result["records"])
+    records: Records = result["records"]
     finished = any(r.get("event") == "finished" for r in records)
     ending: Ending
     if result["timed_out"]:
@@ -53,10 +52,12 @@ def observe(
     outcome, exception, message = _outcome(records, hidden, expected)
     loaded = _loaded(records, tops)
     inside = [f for f in loaded.values() if _below(f, roots)]
+    bent = _bent(result["forged"], records, must_pass, must_fail)
     return Observation(
         outcome=outcome,
         ending=ending,
-        canaries=_canaries(records, must_pass, must_fail),
+        canaries="bent" if bent else _canaries(records, must_pass, must_fail),
+        bent=bent,
         exception=exception,
         message=message,
         modules=len(inside),
@@ -64,18 +65,6 @@ def observe(
         log=str(result["output"]).encode(),
         duration=float(result["seconds"]),
     )
-
-
-def _parse(text: str) -> Records:
-    records: Records = []
-    for line in text.splitlines():
-        try:
-            record = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(record, dict):
-            records.append(record)
-    return records
 
 
 def _reports(records: Records, file: str) -> Records:
@@ -122,19 +111,48 @@ def _name(test: Any) -> str:
     return str(test).partition("::")[2]
 
 
-def _canaries(records: Records, must_pass: tuple[str, str], must_fail: tuple[str, str]) -> Any:
-    seen = 0
-    for files, wanted, exception in ((must_pass, "passed", ""), (must_fail, "failed", "AssertionError")):
-        for file in files:
-            calls = [r for r in _reports(records, file) if r["when"] == "call"]
-            others = [r for r in _reports(records, file) if r["when"] != "call" and r["outcome"] != "passed"]
-            if others or len(calls) > 1:
-                return "bent"
-            for r in calls:
-                if r["outcome"] != wanted or r["exception"] != exception or r["xfail"]:
-                    return "bent"
-                seen += 1
-    return "behaved" if seen == 4 else "absent"
+def _bent(forged: int, records: Records, must_pass: tuple[str, str], must_fail: tuple[str, str]) -> str:
+    """Say what contradicts itself in the records; "" if nothing does."""
+    if forged:
+        return f"{forged} lines that our recorder did not write came through its pipe"
+    for file in (*must_pass, *must_fail):
+        wanted = ("passed", "", False) if file in must_pass else ("failed", "AssertionError", False)
+        for r in _reports(records, file):
+            seen = (r["outcome"], r["exception"], r["xfail"])
+            if seen != (wanted if r["when"] == "call" else ("passed", "", False)):
+                word = "pass" if file in must_pass else "fail"
+                return f"a canary that must {word}: {r['when']} {r['outcome']} {r['exception']}".rstrip()
+    for test in {str(r["test"]) for r in records if "test" in r}:
+        if said := _contradiction([r for r in records if r.get("test") == test]):
+            return f"{said} ({_name(test)})"
+    return ""
+
+
+def _contradiction(records: Records) -> str:
+    """Compare the witnesses of one test: what left its function, and what pytest reported.
+
+    A test runs once: set-up, then call (unless set-up did not pass), then tear-down; an end before that is
+    no contradiction.
+    """
+    steps = [str(r.get("when", r["event"])) for r in records]
+    whole = ["setup", "called", "returned", "call", "teardown"]
+    if records and records[0].get("outcome", "passed") != "passed":
+        whole = ["setup", "teardown"]
+    if steps != whole[: len(steps)]:
+        return f"a test ran in another order than tests run: {', '.join(steps[:12])}"
+    returned = next((r for r in records if r["event"] == "returned"), {"raised": "", "patched": ()})
+    if returned["patched"]:
+        return f"what runs the test was patched: {', '.join(returned['patched'])}"
+    raised = returned["raised"]
+    call = next((r for r in records if r.get("when") == "call"), None)
+    if raised and call and call["outcome"] == "passed" and not call["exception"] and not call["xfail"]:
+        return f"a test that raised {raised} was reported as passed"
+    return ""
+
+
+def _canaries(records: Records, must_pass: tuple[str, str], must_fail: tuple[str, str]) -> Canaries:
+    seen = [r for f in (*must_pass, *must_fail) for r in _reports(records, f) if r["when"] == "call"]
+    return "behaved" if len(seen) == 4 else "absent"
 
 
 def _loaded(records: Records, tops: Sequence[str]) -> dict[str, str]:

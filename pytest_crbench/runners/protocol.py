@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 #: ``error``: collection, set-up or tear-down failed. ``absent``: no test of that file was recorded.
 Outcome = Literal["passed", "failed", "error", "skipped", "absent"]
+Canaries = Literal["behaved", "bent", "absent"]
 Ending = Literal["completed", "timed-out", "out-of-memory", "crashed"]
 
 
@@ -21,14 +22,17 @@ class Observation:
     """What one run of a hidden test showed.
 
     ``outcome`` is that of the named test; ``exception`` the class name it ended with, ``message`` its first
-    line. ``canaries``: "behaved", "bent" (one said the opposite of what it must) or "absent" (the run ended
-    before the last of them). ``foreign`` maps modules that the tree should have provided to the files they
-    came from instead; ``modules`` counts those that came from the tree.
+    line. ``canaries``: "behaved", "bent" (one said the opposite of what it must, or what was recorded
+    contradicts itself: see ``bent``) or "absent" (the run ended before the last of them). ``foreign`` maps
+    modules that the tree should have provided to the files they came from instead; ``modules`` counts those
+    that came from the tree.
     """
 
     outcome: Outcome
     ending: Ending
-    canaries: Literal["behaved", "bent", "absent"]
+    canaries: Canaries
+    #: What contradicts itself in a run that is "bent", for people.
+    bent: str = ""
     exception: str = ""
     message: str = ""
     modules: int = 0

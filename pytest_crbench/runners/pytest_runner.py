@@ -7,6 +7,8 @@ configuration alone, and only if the test may import it. docs/design.md lists ea
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import io
 import json
 import os
@@ -14,13 +16,12 @@ import secrets
 import shlex
 import sys
 import tarfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..core import digest
-from ..core.errors import InfraError
 from ..core.model import File
 from .observe import observe
 from .static import needs_tree_on_path, test_names
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from ..sandbox.protocol import ExecResult, Sandbox
     from .protocol import Ending, Observation
 
-_RECORD_LIMIT = 4 * 1024**2
+_RECORD_LIMIT = 4 * 1024**2  # bytes; of one test file and its canaries
 _OUTPUT_LIMIT = 256 * 1024
 #: Seconds that the supervisor gets to start and to write its result, beyond the hidden test's own limit.
 _SLACK = 20.0
@@ -40,6 +41,7 @@ _SLACK = 20.0
 _RUNNER_MODULES = frozenset({"pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments", "py"})
 #: The modules of this package that decide what is observed.
 _DECIDES = ("pytest_runner.py", "observe.py", "static.py")
+_ALTERED = "something in the sandbox overwrote the result of the test run"
 #: Last suffixes of files that Python imports.
 _CODE = frozenset({"py", "pyc", "so", "pyd"})
 _PASS = "def {name}():\n    values = [n * n for n in range({n})]\n    assert sum(values) == {right}\n"
@@ -52,6 +54,8 @@ class _Layout:
 
     folder: str
     result: str
+    #: The key that the supervisor seals its result with, in hexadecimal.
+    seal: str
     hidden: str
     must_pass: tuple[str, str]
     must_fail: tuple[str, str]
@@ -95,14 +99,12 @@ class PytestRunner:
             cwd=layout.folder,
         )
         try:
-            result = json.loads(sandbox.get(layout.result))
+            sealed = sandbox.get(layout.result)
         except FileNotFoundError:
             return _died(done)
-        except ValueError as error:
-            raise InfraError(
-                f"the result of a hidden test is not readable ({error}); run the check again",
-                reason="sandbox",
-            ) from error
+        result = _unseal(sealed, layout.seal)
+        if result is None:
+            return replace(_died(done), canaries="bent", bent=_ALTERED)
         where = roots or [sandbox.workdir]
         return observe(
             result,
@@ -151,6 +153,7 @@ def _layout(sandbox: Sandbox) -> _Layout:
     return _Layout(
         folder=f"{sandbox.scratch}/{tokens[5]}",
         result=f"{sandbox.scratch}/{tokens[5]}/{tokens[6]}",
+        seal=secrets.token_hex(32),
         hidden=names[0],
         must_pass=(names[1], names[2]),
         must_fail=(names[3], names[4]),
@@ -175,7 +178,7 @@ def _files(check: Check, layout: _Layout, roots: list[str], tops: Sequence[str])
         "pytest.ini": ini,
         "order": "\n".join(layout.order),
         "tops": "\n".join(tops),
-        "conftest.py": _inside("recorder.py"),
+        "recorder.py": _inside("recorder.py"),
         "launch.py": _inside("launch.py"),
         "supervise.py": _inside("supervise.py"),
         layout.hidden: check.test,
@@ -194,6 +197,7 @@ def _plan(sandbox: Sandbox, layout: _Layout, deleted: Sequence[str], timeout: fl
         "deleted": list(deleted),
         "launcher": f"{layout.folder}/launch.py",
         "result": layout.result,
+        "seal": layout.seal,
         "timeout": timeout,
         "record_limit": _RECORD_LIMIT,
         "output_limit": _OUTPUT_LIMIT,
@@ -240,6 +244,16 @@ def _died(done: ExecResult) -> Observation:
         log=done.stdout + done.stderr,
         duration=done.duration,
     )
+
+
+def _unseal(sealed: bytes, seal: str) -> dict[str, Any] | None:
+    """Return the supervisor's result; None if another wrote it (the supervisor replaces a whole file)."""
+    mac, _newline, text = sealed.partition(b"\n")
+    own = hashlib.blake2b(text, key=bytes.fromhex(seal), digest_size=32).hexdigest().encode()
+    if not hmac.compare_digest(mac, own):
+        return None
+    result: dict[str, Any] = json.loads(text)
+    return result
 
 
 def _inside(name: str) -> str:

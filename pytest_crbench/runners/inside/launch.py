@@ -1,25 +1,44 @@
 """Runs in the sandbox: starts pytest on the hidden test and its canaries, with our configuration alone.
 
-Started as ``python -s -B launch.py FD`` in an environment that holds nothing but what we set. That equals
-``-I`` but for one thing: ``-I`` would also ignore PYTHONHASHSEED, and results would change with the seed. The
-folder of this file is taken off ``sys.path``; the tree gets on it by the ``pythonpath`` of our own
-configuration file, after pytest and its dependencies are loaded.
+Started as ``python -s -B launch.py RECORDS KEY``, two descriptors, in an environment that holds nothing but
+what we set. That equals ``-I`` but for one thing: ``-I`` would also ignore PYTHONHASHSEED, and results would
+change with the seed. The folder of this file is taken off ``sys.path``; the tree gets on it by the
+``pythonpath`` of our own configuration file, after pytest, its dependencies and the recorder are loaded.
 
 The tree has no bytecode (the supervisor removed it, ``-B`` writes none), so its source is what runs. A fresh
 ``pycache_prefix`` would do the same for the tree, and compile pytest and the standard library anew each time.
 """
 
+from __future__ import annotations
+
 import os
 import sys
+import types
+from typing import Any
 
 here = os.path.dirname(os.path.abspath(__file__))
 sys.path[:] = [p for p in sys.path if p and os.path.abspath(p) != here]
-os.environ["CRBENCH_RECORDS"] = sys.argv[1]
 
 import pytest  # noqa: E402
 
-with open(os.path.join(here, "order"), encoding="ascii") as stream:
-    files = stream.read().split()
+
+def recorder() -> Any:
+    """Load the recorder, under no name that an import could find, and give it its way and its key."""
+    descriptor, key = map(int, sys.argv[1:])
+    # Neither the product nor what it starts is told of them.
+    sys.argv[1:] = []
+    os.set_inheritable(descriptor, False)
+    with open(key, "rb") as stream:
+        secret = stream.read()
+    path = os.path.join(here, "recorder.py")
+    module = types.ModuleType("recorder")
+    with open(path, encoding="utf-8") as source:
+        exec(compile(source.read(), path, "exec"), module.__dict__)
+    return module.Recorder(descriptor, secret, os.path.join(here, "tops"))
+
+
+with open(os.path.join(here, "order"), encoding="ascii") as names:
+    files = names.read().split()
 options = [
     "-c",
     os.path.join(here, "pytest.ini"),
@@ -32,4 +51,4 @@ options = [
     "-p",
     "no:cacheprovider",
 ]
-sys.exit(pytest.main([*options, *(os.path.join(here, name) for name in files)]))
+sys.exit(pytest.main([*options, *(os.path.join(here, name) for name in files)], plugins=[recorder()]))

@@ -1,11 +1,14 @@
 """Runs in the sandbox as ``python -I supervise.py``: applies the revision, runs the test process, records.
 
 It never imports the code under test. The test process reports through a pipe of its own; its standard
-output is only kept for people to read.
+output is only kept for people to read. The product may run as the same user, so this process makes itself
+opaque to others, keeps no file that tells its secrets, and seals its result.
 """
 
 from __future__ import annotations
 
+import ctypes
+import hashlib
 import json
 import os
 import signal
@@ -14,21 +17,56 @@ import sys
 import tarfile
 import threading
 import time
+from typing import Any
+
+_PR_SET_DUMPABLE = 4
 
 
 def main() -> None:
-    """Run the plan that lies beside this file."""
+    """Run the plan that lies beside this file, and write the sealed result."""
     here = os.path.dirname(os.path.abspath(__file__))
+    hide()
     with open(os.path.join(here, "plan.json"), encoding="utf-8") as stream:
         plan = json.load(stream)
+    apply(plan, os.path.join(here, "changes.tar"))
+    # The seal is in the one, the revision's files once more in the other: neither is for the product.
+    os.unlink(os.path.join(here, "plan.json"))
+    os.unlink(os.path.join(here, "changes.tar"))
+    result = json.dumps(run(plan)).encode()
+    seal = hashlib.blake2b(result, key=bytes.fromhex(plan["seal"]), digest_size=32).hexdigest().encode()
+    with open(plan["result"] + ".part", "wb") as stream:
+        stream.write(seal + b"\n" + result)
+    # A name, not a folder or a link that the product may have put there.
+    os.replace(plan["result"] + ".part", plan["result"])
+
+
+def hide() -> None:
+    """Keep memory, environment and descriptors of this process from others of the same user.
+
+    No core dump, no ptrace, nothing below ``/proc/PID`` but for root. A program that is executed starts anew.
+    """
+    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_DUMPABLE)")
+
+
+def apply(plan: dict[str, Any], changes: str) -> None:
+    """Apply the revision to the tree: the deletions first, because a folder may have to go for a file."""
     for path in plan["deleted"]:
         remove(plan["workdir"], path)
-    with tarfile.open(os.path.join(here, "changes.tar")) as changes:
-        for member in changes:
-            write(plan["workdir"], member, changes)
-    read_end, write_end = os.pipe()
+    with tarfile.open(changes) as archive:
+        for member in archive:
+            write(plan["workdir"], member, archive)
     drop_bytecode(plan["workdir"])
-    argv = [sys.executable, "-s", "-B", plan["launcher"], str(write_end)]
+
+
+def run(plan: dict[str, Any]) -> dict[str, Any]:
+    """Run the test process to its end or its limit; what it recorded, said and took."""
+    key = os.urandom(32)
+    read_end, write_end = os.pipe()
+    key_end, key_start = os.pipe()
+    os.write(key_start, key)
+    os.close(key_start)
+    argv = [sys.executable, "-s", "-B", plan["launcher"], str(write_end), str(key_end)]
     began = time.monotonic()
     process = subprocess.Popen(
         argv,
@@ -37,13 +75,14 @@ def main() -> None:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        pass_fds=(write_end,),
+        pass_fds=(write_end, key_end),
         start_new_session=True,
     )
     os.close(write_end)
+    os.close(key_end)
     assert process.stdout is not None
-    records = Drain(read_end, plan["record_limit"])
-    output = Drain(process.stdout.fileno(), plan["output_limit"])
+    records = Records(read_end, key, plan["record_limit"])
+    output = Output(process.stdout.fileno(), plan["output_limit"])
     timed_out = False
     try:
         process.wait(plan["timeout"])
@@ -56,15 +95,14 @@ def main() -> None:
     process.wait()
     records.finish()
     output.finish()
-    result = {
+    return {
         "returncode": process.returncode,
         "timed_out": timed_out,
-        "records": records.text(),
+        "records": records.kept,
+        "forged": records.forged,
         "output": output.text(),
         "seconds": round(time.monotonic() - began, 3),
     }
-    with open(plan["result"], "w", encoding="ascii") as stream:
-        json.dump(result, stream)
 
 
 def remove(workdir: str, path: str) -> None:
@@ -104,22 +142,19 @@ def write(workdir: str, member: tarfile.TarInfo, archive: tarfile.TarFile) -> No
 
 
 def drop_bytecode(workdir: str) -> None:
-    """Remove the tree's bytecode: stale or planted, it would run in place of the source beside it."""
+    """Remove the tree's bytecode: stale or planted, it would run in place of the source, or without any."""
     for folder, _names, files in os.walk(workdir):
-        if os.path.basename(folder) == "__pycache__":
-            for name in files:
+        for name in files:
+            if name.endswith((".pyc", ".pyo")):
                 os.unlink(os.path.join(folder, name))
 
 
 class Drain:
-    """Reads a descriptor to its end in a thread, keeping head and tail within a limit."""
+    """Reads a descriptor to its end in a thread."""
 
     def __init__(self, descriptor: int, limit: int) -> None:
         self.descriptor = descriptor
-        self.half = limit // 2
-        self.head = b""
-        self.tail = b""
-        self.dropped = 0
+        self.limit = limit
         self.thread = threading.Thread(target=self.read, daemon=True)
         self.thread.start()
 
@@ -132,24 +167,83 @@ class Drain:
                 return
             if not chunk:
                 return
-            room = self.half - len(self.head)
-            if room > 0:
-                self.head += chunk[:room]
-                chunk = chunk[room:]
-            self.tail += chunk
-            if len(self.tail) > 2 * self.half:
-                self.dropped += len(self.tail) - self.half
-                self.tail = self.tail[-self.half :]
+            self.feed(chunk)
+
+    def feed(self, chunk: bytes) -> None:
+        """Take what was read."""
+        raise NotImplementedError
 
     def finish(self) -> None:
         """Wait for the end, but not for ever."""
         # A child that left the process group may hold the pipe open for ever: it gets one more second.
         self.thread.join(1.0)
 
+
+class Output(Drain):
+    """Keeps head and tail of what a process says."""
+
+    def __init__(self, descriptor: int, limit: int) -> None:
+        self.half = limit // 2
+        self.head = b""
+        self.tail = b""
+        self.dropped = 0
+        super().__init__(descriptor, limit)
+
+    def feed(self, chunk: bytes) -> None:
+        """Take what was read."""
+        room = self.half - len(self.head)
+        if room > 0:
+            self.head += chunk[:room]
+            chunk = chunk[room:]
+        self.tail += chunk
+        if len(self.tail) > 2 * self.half:
+            self.dropped += len(self.tail) - self.half
+            self.tail = self.tail[-self.half :]
+
     def text(self) -> str:
         """What was kept."""
         gap = b"\n[... %d bytes left out ...]\n" % self.dropped if self.dropped else b""
         return (self.head + gap + self.tail).decode("utf-8", "replace")
+
+
+class Records(Drain):
+    """Keeps the lines that the recorder wrote, in their order, and counts all others.
+
+    ``kept`` are the records, ``forged`` the number of lines that are not the recorder's next one: of another
+    writer, or repeated, or after one that never came.
+    """
+
+    def __init__(self, descriptor: int, key: bytes, limit: int) -> None:
+        self.keyed = hashlib.blake2b(key=key, digest_size=16)
+        self.rest = b""
+        self.size = 0
+        self.kept: list[dict[str, Any]] = []
+        self.forged = 0
+        super().__init__(descriptor, limit)
+
+    def feed(self, chunk: bytes) -> None:
+        """Take what was read; a last line without its end is of a process that was killed."""
+        *lines, self.rest = (self.rest + chunk).split(b"\n")
+        for line in lines:
+            self.take(line)
+        if len(self.rest) > self.limit:
+            self.rest = b""
+            self.forged += 1
+
+    def take(self, line: bytes) -> None:
+        """Keep a line if it is the next one that the recorder wrote."""
+        mac, _space, text = line.partition(b" ")
+        own = self.keyed.copy()
+        own.update(text)
+        if mac != own.hexdigest().encode():
+            self.forged += 1
+            return
+        number, record = json.loads(text)
+        self.size += len(text)
+        if number != len(self.kept) or self.size > self.limit:
+            self.forged += 1
+            return
+        self.kept.append(record)
 
 
 if __name__ == "__main__":
