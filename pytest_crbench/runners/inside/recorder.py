@@ -44,19 +44,40 @@ def _writer(
     return record
 
 
-def _functions() -> Iterator[tuple[str, FunctionType]]:
-    """Name and value of every function of pytest and pluggy, and of their classes."""
-    for name, module in list(sys.modules.items()):
-        if name.split(".")[0] not in ("_pytest", "pytest", "pluggy"):
-            continue
-        for attribute, value in list(vars(module).items()):
-            if isinstance(value, FunctionType):
-                yield f"{name}.{attribute}", value
-            elif isinstance(value, type) and value.__module__ == name:
-                for inner, member in list(vars(value).items()):
-                    function = getattr(member, "__func__", getattr(member, "fget", member))
-                    if isinstance(function, FunctionType):
-                        yield f"{name}.{attribute}.{inner}", function
+class _Snapshot:
+    """Every function of pytest and pluggy, and of their classes, as they are now."""
+
+    def __init__(self) -> None:
+        self._seen = list(self._functions())
+
+    def changed(self) -> list[str]:
+        """Names of those that are others now, or have other code."""
+        return [
+            name
+            for name, holder, attribute, value, function, code in self._seen
+            if vars(holder).get(attribute) is not value or function.__code__ is not code
+        ]
+
+    @staticmethod
+    def _functions() -> Iterator[tuple[str, Any, str, Any, FunctionType, Any]]:
+        for name, module in list(sys.modules.items()):
+            if name.split(".")[0] not in ("_pytest", "pytest", "pluggy"):
+                continue
+            for attribute, value in list(vars(module).items()):
+                if isinstance(value, FunctionType):
+                    yield f"{name}.{attribute}", module, attribute, value, value, value.__code__
+                elif isinstance(value, type) and value.__module__ == name:
+                    for inner, member in list(vars(value).items()):
+                        function = getattr(member, "__func__", getattr(member, "fget", member))
+                        if isinstance(function, FunctionType):
+                            yield (
+                                f"{name}.{attribute}.{inner}",
+                                value,
+                                inner,
+                                member,
+                                function,
+                                function.__code__,
+                            )
 
 
 class Recorder:
@@ -66,13 +87,13 @@ class Recorder:
         self._record = _writer(descriptor, key)
         with open(tops, encoding="utf-8") as stream:
             self._tops = frozenset(stream.read().split("\n"))
-        self._functions: dict[str, tuple[Any, Any]] = {}
+        self._snapshot: Any = None
         self._tests: dict[str, tuple[Any, Any]] = {}
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
         """Remember what runs tests: pytest has patched itself by now, and no product is loaded yet."""
-        self._functions = {name: (function, function.__code__) for name, function in _functions()}
+        self._snapshot = _Snapshot()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -106,11 +127,7 @@ class Recorder:
 
     def _patched(self, item: pytest.Item) -> list[str]:
         """Name up to five functions, of pytest or the test's own, that are not what they were before."""
-        found = [
-            name
-            for name, function in _functions()
-            if name in self._functions and self._functions[name] != (function, function.__code__)
-        ]
+        found: list[str] = self._snapshot.changed()
         function = getattr(item, "function", None)
         if self._tests.get(item.nodeid) != (function, getattr(function, "__code__", None)):
             found.append("the test's own function")
