@@ -171,10 +171,10 @@ class Recorded:
 
     @classmethod
     def part(cls, run: Path, part: str) -> Recorded:
-        """Read the ``reviewer`` or ``agent`` of a run's record."""
-        from .rundir import read_record
+        """Read what made the reviews or revisions of a run, which may have been a vendor's fixture."""
+        from .lockstep import made_by
 
-        found = read_record(run).get(part) or {}
+        found = made_by(run, part)
         return cls(found.get("name", "?"), found.get("fingerprint", {}))
 
     def review(self, task: ReviewTask) -> Review:
@@ -228,12 +228,18 @@ def _check_cache(folder: Path) -> None:
 def make_evaluator(
     settings: Settings, invocation: Invocation, reviewer: Reviewer, agent: Agent, backend: Backend
 ) -> Evaluator:
-    """Wire the capabilities into an `Evaluator`."""
+    """Wire the capabilities into an `Evaluator`.
+
+    Raises:
+        InfraError: if the run was begun with another reviewer or agent.
+    """
+    from .lockstep import note_programs
     from .runners.pytest_runner import PytestRunner
     from .sandbox.protocol import Limits
     from .workspace.repository import build
     from .workspace.revision import capture, changes
 
+    note_programs(invocation.run, reviewer, agent)
     rerun = OUTSIDE_FAILURES if settings.rerun_errors else frozenset()
     places = Places(
         run=invocation.run,

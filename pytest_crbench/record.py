@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import platform
-import subprocess
 import time
 from typing import TYPE_CHECKING, Any
 
 from . import __version__
-from .core import digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from .agents.protocol import Agent
-    from .core.model import Dataset, Verdict
+    from .core.model import Dataset
     from .reviewers.protocol import Reviewer
     from .settings import Settings
 
@@ -26,8 +22,12 @@ def run_record(
     reviewer: Reviewer,
     agent: Agent,
     sandbox: Mapping[str, Any],
+    inputs: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return all that a reader must know to trust or repeat a run, as plain JSON (docs/results-format.md)."""
+    """Return how a run is made, for readers, as plain JSON (docs/results-format.md).
+
+    ``inputs`` is what its lock file holds: digests and versions are stated there, and compared there.
+    """
     return {
         "started": now(),
         "crbench": __version__,
@@ -42,9 +42,9 @@ def run_record(
         "datasets": [_dataset(dataset) for dataset in datasets],
         "repeats": settings.repeats,
         "options": settings.recorded(),
-        "python": platform.python_version(),
-        "platform": {"system": platform.system(), "machine": platform.machine(), "cpus": os.cpu_count()},
-        "git": _git(),
+        "python": inputs["python"]["version"],
+        "platform": inputs["platform"],
+        "git": inputs["git"],
     }
 
 
@@ -59,42 +59,19 @@ def _dataset(dataset: Dataset) -> dict[str, Any]:
     }
 
 
-def _git() -> dict[str, Any] | None:
-    """Revision of the repository that the run was started in, and whether it is changed; None if none."""
-
-    def ask(*arguments: str) -> str:
-        done = subprocess.run(
-            ["git", *arguments], capture_output=True, text=True, timeout=10, check=True, errors="replace"
-        )
-        return done.stdout.strip()
-
-    try:
-        return {"revision": ask("rev-parse", "HEAD"), "dirty": bool(ask("status", "--porcelain"))}
-    except (OSError, subprocess.SubprocessError):
-        return None
-
-
-def reviewed_by(recorded: Mapping[str, Any], verdicts: Iterable[Verdict]) -> dict[str, Any]:
-    """Return the recorded reviewer, or the one that the reviews name where a vendor's fixture replaced it.
-
-    The controller of a distributed run never sees the fixture; the reviews say who made them.
-    """
-    names = {str(v.review["reviewer"]) for v in verdicts if v.review.get("reviewer")}
-    if len(names) != 1 or recorded["name"] in names:
-        return dict(recorded)
-    return {**recorded, "name": names.pop(), "fingerprint": {"kind": "fixture"}}
-
-
-def revised_by(recorded: Mapping[str, Any], verdicts: Iterable[Verdict]) -> dict[str, Any]:
-    """Return the recorded agent, or what is known of the one that a vendor's fixture put in its place.
-
-    The verdicts hold the digest of the fingerprint of the agent that really worked: runs of different agents
-    must not look alike to a comparison.
-    """
-    digests = {v.keys["agent"] for v in verdicts if v.keys.get("agent")}
-    if not digests or digests == {digest.of(recorded["fingerprint"])}:
-        return dict(recorded)
-    return {"name": "crbench_agent fixture", "fingerprint": {"kind": "fixture", "digests": sorted(digests)}}
+def made_by(recorded: Mapping[str, Any], lock: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the ``reviewer`` and ``agent`` that really worked: a vendor's fixture may have replaced them."""
+    fixtures = lock.get("fixtures", {})
+    return {
+        part: {
+            **recorded[part],
+            "name": fixtures[part]["name"],
+            "fingerprint": {**fixtures[part]["fingerprint"], "fixture": True},
+        }
+        if part in fixtures
+        else dict(recorded[part])
+        for part in ("reviewer", "agent")
+    }
 
 
 def agent_label(agent: Mapping[str, Any]) -> str:

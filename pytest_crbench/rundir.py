@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import secrets
 import time
 from pathlib import Path
@@ -14,9 +13,6 @@ from .core.store import write_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-#: What two invocations of one run must agree on; resuming refuses anything else.
-IDENTITY = ("reviewer", "agent", "sandbox", "datasets", "repeats")
 
 
 def new_name() -> str:
@@ -75,34 +71,3 @@ def write_record(run: Path, record: Mapping[str, Any]) -> None:
         InfraError: if the folder cannot be written to.
     """
     write_json(run / "run.json", dict(record))
-
-
-def check_same(run: Path, now: Mapping[str, Any]) -> None:
-    """Refuse to finish a run under other conditions than it was started under.
-
-    Raises:
-        UsageError: naming what differs.
-    """
-    before = read_record(run)
-    for part in IDENTITY:
-        was, is_now = _identity(before.get(part)), _identity(now.get(part))
-        if was != is_now:
-            raise UsageError(
-                f"cannot resume {run.name}: its {part} was {_short(was)}, now it is {_short(is_now)}. "
-                "Use the same options, or start a new run"
-            )
-
-
-def _identity(part: Any) -> Any:
-    """Round trip through JSON, less what may differ between two invocations of one run."""
-    plain = json.loads(json.dumps(part))
-    if isinstance(plain, list):
-        return [{k: e[k] for k in ("name", "digest") if k in e} for e in plain if isinstance(e, dict)]
-    if isinstance(plain, dict):
-        return {k: plain[k] for k in ("name", "fingerprint") if k in plain}
-    return plain
-
-
-def _short(value: Any) -> str:
-    text = re.sub(r"\s+", " ", json.dumps(value))
-    return text if len(text) <= 200 else text[:199] + "…"

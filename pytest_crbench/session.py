@@ -6,25 +6,28 @@ import os
 import secrets
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from . import assemble, distributed
+from . import assemble, distributed, fixtures, lockstep
 from .core.errors import CrbenchError
 from .core.gate import decide
 from .core.identity import plan, unmeasured
+from .core.lock import LockFile
 from .core.processes import SESSION_VARIABLE, kill_marked, kill_orphans
 from .core.results import Results
 from .core.row import from_row, to_row
 from .core.status import Status
 from .core.text import printable
 from .fixtures import FixturePlugin
+from .inputs import run_inputs
 from .interrupt import shield, terminate_as_interrupt
 from .progress import Progress
-from .record import agent_label, now, reviewed_by, revised_by, run_record
+from .record import agent_label, made_by, now, run_record
 from .reports import keep_verdict, make_gate, table, write_reports
-from .rundir import check_same, find_run, new_name, read_record, write_record
+from .rundir import find_run, new_name, read_record, write_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -95,11 +98,17 @@ class ControllerSession:
             find_run(settings.run_dir, settings.resume) if settings.resume else settings.run_dir / new_name()
         )
         described = backend.describe()
-        self.record = run_record(settings, self.selection.datasets, reviewer, agent, described)
+        inputs = run_inputs(settings, self.selection.datasets, reviewer, agent, described)
+        self.record = run_record(settings, self.selection.datasets, reviewer, agent, described, inputs)
         if settings.resume:
-            check_same(run, self.record)
+            told = lockstep.resume(run, inputs, backend)
             self.record = {**read_record(run), "options": self.record["options"], "resumed": True}
+        else:
+            told = lockstep.replay(replay, inputs) if replay else []
+            LockFile(run).write(inputs)
         self.record.setdefault("name", run.name)
+        if told:
+            self.record["notes"] = list(dict.fromkeys([*self.record.get("notes", []), *told]))
         if replay:
             self.record["replay_of"] = replay.name
         write_record(run, self.record)
@@ -114,12 +123,21 @@ class ControllerSession:
         checks = len(named)
         pulls = len({(key.dataset, key.instance) for key, _ in named})
         parts = [
-            f"reviewer {record['reviewer']['name']}",
-            f"agent {agent_label(record['agent'])}",
+            f"reviewer {self._overridden('reviewer') or record['reviewer']['name']}",
+            f"agent {self._overridden('agent') or agent_label(record['agent'])}",
             f"sandbox {record['sandbox']['name']}",
             f"{pulls} pull requests, {checks} checks",
         ]
         return ["crbench: " + ", ".join(printable(part, 80) for part in parts)]
+
+    def _overridden(self, part: str) -> str:
+        """Where a fixture replaces the reviewer or agent that the options name; "" if none is known yet."""
+        name = f"crbench_{part}"
+        for plugin in self.config.pluginmanager.get_plugins():
+            file = getattr(plugin, "__file__", None)
+            if file and plugin is not fixtures and hasattr(plugin, name):
+                return f"of a fixture in {Path(file).name}"
+        return ""
 
     # Selection --------------------------------------------------------------------------------------
 
@@ -198,10 +216,11 @@ class ControllerSession:
             self._note(str(error))
 
     def _results(self, exitstatus: int) -> Results:
+        assert self.invocation is not None
+        lock = self._lock()
         run = {
             **self.record,
-            "reviewer": reviewed_by(self.record["reviewer"], self.verdicts.values()),
-            "agent": revised_by(self.record["agent"], self.verdicts.values()),
+            **made_by(self.record, lock),
             "finished": now(),
             "interrupted": exitstatus == pytest.ExitCode.INTERRUPTED,
         }
@@ -209,9 +228,17 @@ class ControllerSession:
         for node in self.selected:
             key, instance, check = self.known[node]
             planned[key] = instance.facets(check)
-        assert self.invocation is not None
         write_record(self.invocation.run, {**self.record, "finished": run["finished"]})
-        return Results(run, tuple(self.verdicts.values()), planned)
+        return Results(run, tuple(self.verdicts.values()), planned, lock=lock)
+
+    def _lock(self) -> dict[str, Any]:
+        """What the run was made of, completed by its workers."""
+        assert self.invocation is not None
+        try:
+            return LockFile(self.invocation.run).read()
+        except CrbenchError as error:
+            self._note(str(error))
+            return {}
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the table."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from . import lock
 from .errors import UsageError
 from .intervals import Interval, difference_interval, mcnemar
 from .score import facet_order, facets_of, latest
@@ -162,7 +163,29 @@ def differing(first: Results, second: Results) -> tuple[str, ...]:
     environments = [(a, b) for a, b in both if _differ(a.environment, b.environment)]
     if environments:
         found.append(_environments(environments))
+    limits = _unlike(first, second, "limits")
+    if limits:
+        found.append(f"the limits differ ({_shown(limits)})")
     return tuple(found)
+
+
+def remarks(first: Results, second: Results) -> tuple[str, ...]:
+    """Say in what two runs are unlike that need not have changed an outcome; empty if in nothing.
+
+    A check that changed is left out of the pairs; what runs it is told.
+    """
+    unlike = _unlike(first, second, "package", "prompts", "python", "platform", "engine", "libraries")
+    return (f"made under unlike conditions: {_shown(unlike)}",) if unlike else ()
+
+
+def _unlike(first: Results, second: Results, *sections: str) -> list[lock.Difference]:
+    return lock.differences(first.lock, second.lock, sections) if first.lock and second.lock else []
+
+
+def _shown(found: list[lock.Difference], limit: int = 6) -> str:
+    texts = [f"{one.where} {one.text(one.recorded)} and {one.text(one.found)}" for one in found[:limit]]
+    more = [f"{len(found) - limit} more"] if len(found) > limit else []
+    return "; ".join([*texts, *more])
 
 
 def _environments(pairs: Sequence[tuple[Verdict, Verdict]]) -> str:

@@ -10,7 +10,8 @@ from .. import __version__
 from . import digest, records
 from .errors import InfraError, InvalidInstanceError, StageError
 from .hidden_tests import HiddenTests
-from .identity import unmeasured
+from .identity import environment_name, unmeasured
+from .lock import ENVIRONMENTS, LockFile
 from .model import Changes, Key, PullRequest, Review, Revision, Tree, Trees, Verdict
 from .status import Status
 from .store import write_atomic
@@ -89,9 +90,20 @@ class Evaluation:
     def environment(self) -> EnvironmentRef:
         """The environment of the hidden tests, built."""
         wanted = self.instance.environment
-        name = digest.of([wanted.python, wanted.requirements, wanted.as_of, wanted.install])[:16]
+        name = environment_name(wanted)
         built: EnvironmentRef = self._recorded(
             f"environments/{name}", lambda: self.owner.parts.backend.environment(wanted)
+        )
+        LockFile(self.owner.places.run).note(
+            ENVIRONMENTS,
+            name,
+            {
+                "digest": built.digest,
+                "python": built.python,
+                "specifier": wanted.python,
+                "pins": list(built.pins),
+                "base": {"name": built.base_name, "id": built.base_id},
+            },
         )
         return built
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from . import digest
 from .model import Key, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from .model import Check, Dataset, Instance
+    from .model import Check, Dataset, Environment, Instance
     from .status import Status
 
 
@@ -46,6 +47,11 @@ def unmeasured(
         sandbox=sandbox,
         log=log_path(instance),
     )
+
+
+def environment_name(wanted: Environment) -> str:
+    """Name of what an instance asks for, before it is known what that resolves to."""
+    return digest.of([wanted.python, wanted.requirements, wanted.as_of, wanted.install])[:16]
 
 
 def log_path(instance: Instance) -> str:

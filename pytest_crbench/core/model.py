@@ -168,6 +168,8 @@ class Instance:
     digest: str
     created_at: str | None = None
     repo: str | None = None
+    #: Digest of what reviewers and agents see: the trees, title and body; not of tests or comments.
+    request_digest: str = ""
     path: Path | None = None
 
     def facets(self, check: Check) -> dict[str, str]:

@@ -26,6 +26,8 @@ class Results:
     verdicts: tuple[Verdict, ...]
     planned: Mapping[Key, Mapping[str, str]] = field(default_factory=dict)
     source: str = "this run"
+    #: The run's lock file; empty if it has none.
+    lock: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def reviewer(self) -> str:

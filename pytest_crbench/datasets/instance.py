@@ -92,6 +92,13 @@ def load_instance(folder: Path, dataset: str, problems: Problems) -> Instance | 
         digest=digest.of({"file": written, "tests": tests, "contents": contents}),
         created_at=data.created_at,
         repo=data.repo or source.package,
+        request_digest=digest.of(
+            {
+                "source": decides["source"],
+                "contents": decides["contents"],
+                "pull_request": [data.pull_request.title, data.pull_request.body, data.language],
+            }
+        ),
         path=folder,
     )
 

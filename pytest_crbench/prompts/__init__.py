@@ -38,3 +38,9 @@ def render(name: str, **values: Any) -> str:
 def digest_of(*names: str) -> str:
     """Digest of templates: part of the fingerprint of whoever uses them."""
     return digest.of({name: source(name) for name in names})
+
+
+def digest_of_all() -> str:
+    """Digest of every template there is: part of what a run is made of."""
+    names = (entry.name for entry in files(__name__).iterdir())
+    return digest_of(*sorted(name.removesuffix(".j2") for name in names if name.endswith(".j2")))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from ..core.compare import remarks
 from ..core.intervals import LEVEL, PAIRED_METHOD
 from ..core.row import key_to_row, sort_key
 from ..core.text import printable
@@ -133,7 +134,8 @@ def _named(results: Results) -> str:
 
 def _notes(found: Comparison) -> list[str]:
     """What must be said of the data and of both runs, each thing once."""
-    return list(dict.fromkeys([*notes(found.first), *notes(found.second)]))
+    ours, theirs = notes(found.first), notes(found.second)
+    return list(dict.fromkeys([*ours, *theirs, *remarks(found.first, found.second)]))
 
 
 def _worth_showing(found: Comparison) -> Iterator[tuple[str, str, Difference]]:

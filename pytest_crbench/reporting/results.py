@@ -40,6 +40,7 @@ def document(results: Results, summary: Summary, decision: Decision | None) -> d
         "schema_version": SCHEMA_VERSION,
         "crbench": __version__,
         "run": plain(results.run),
+        "lock": plain(results.lock) or None,
         "summary": summary_json(summary),
         "gate": None if decision is None else plain(decision.to_json()),
         "interval": {"method": METHOD, "level": LEVEL},
@@ -80,7 +81,13 @@ def read_results(path: Path) -> Results:
     planned = {verdict.key: verdict.facets for verdict in verdicts}
     for place, row in enumerate(content.get("not_run", [])):
         planned[key_from_row(row, where=f"{file}, not_run[{place}]")] = row.get("facets", {})
-    return Results(run=content["run"], verdicts=verdicts, planned=planned, source=str(file))
+    return Results(
+        run=content["run"],
+        verdicts=verdicts,
+        planned=planned,
+        source=str(file),
+        lock=content.get("lock") or {},
+    )
 
 
 def append_row(path: Path, verdict: Verdict) -> None:

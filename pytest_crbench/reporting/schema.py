@@ -193,6 +193,7 @@ class ResultsFile(_Model):
     schema_version: Literal[1]
     crbench: str = Field(description="version of pytest-crbench that wrote the file")
     run: Run
+    lock: dict[str, Any] | None = Field(default=None, description="the run's lock file (lock.schema.json)")
     summary: SummaryInfo
     gate: GateInfo | None
     interval: IntervalInfo

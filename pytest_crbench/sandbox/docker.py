@@ -73,9 +73,15 @@ class DockerBackend:
         built = image.build_environment(self._client, self._settings, base, pins, name)
         if wanted.install == "editable":
             name, built = digest.of([name, "editable"]), replace(built, editable=True)
-        ref = EnvironmentRef(name, base.interpreter.version, pins, built)
+        ref = EnvironmentRef(name, base.interpreter.version, pins, built, base.name, base.id)
         self._environments[wanted] = ref
         return ref
+
+    def foundation(self, specifier: str) -> tuple[str, str] | None:
+        """Return the base image's name and id, if the engine has it."""
+        name = image.base_name(self._settings, specifier)
+        found = image.find_image(self._client, name)
+        return None if found is None else (name, str(found["Id"]))
 
     @contextmanager
     def open(

@@ -56,15 +56,19 @@ class Built:
     editable: bool = False
 
 
+def base_name(settings: SandboxSettings, specifier: str) -> str:
+    """Return the name of the base image for a Python specifier."""
+    name = settings.base_image
+    return name.replace("{python}", minor_for(specifier)) if "{python}" in name else name
+
+
 def find_base(client: APIClient, settings: SandboxSettings, specifier: str) -> Base:
     """Return the base image for a Python specifier, pulling it if it is not here.
 
     Raises:
         InfraError: if it cannot be had, or its Python is not what the specifier asks for.
     """
-    name = settings.base_image
-    if "{python}" in name:
-        name = name.replace("{python}", minor_for(specifier))
+    name = base_name(settings, specifier)
     image_id = _inspect_or_pull(client, settings, name)["Id"]
     base = _probed(client, settings, name, image_id)
     if not satisfies(base.interpreter.version, specifier):

@@ -49,6 +49,10 @@ class LocalEnvironment:
     interpreter: Interpreter
 
 
+def _named(interpreter: Interpreter) -> tuple[str, str]:
+    return "python", f"{interpreter.version} {interpreter.platform}"
+
+
 class LocalBackend:
     """Makes virtual environments and sandbox folders; bubblewrap is probed once.
 
@@ -127,9 +131,17 @@ class LocalBackend:
             }
         )
         folder = venv.build(self._settings, interpreter, pins, name)
-        ref = EnvironmentRef(name, interpreter.version, pins, LocalEnvironment(folder, interpreter))
+        made = LocalEnvironment(folder, interpreter)
+        ref = EnvironmentRef(name, interpreter.version, pins, made, *_named(interpreter))
         self._environments[wanted] = ref
         return ref
+
+    def foundation(self, specifier: str) -> tuple[str, str] | None:
+        """Return what interpreter would be taken, with its version and platform."""
+        try:
+            return _named(find_local(specifier, find_uv()))
+        except InfraError:
+            return None
 
     @contextmanager
     def open(

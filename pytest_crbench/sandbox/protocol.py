@@ -45,12 +45,17 @@ class ExecResult:
 
 @dataclass(frozen=True)
 class EnvironmentRef:
-    """A prepared environment. ``digest`` covers the pins, the interpreter and the base image."""
+    """A prepared environment. ``digest`` covers the pins, the interpreter and the base image.
+
+    ``base_name`` and ``base_id`` say what it was built on: see `Backend.foundation`.
+    """
 
     digest: str
     python: str
     pins: tuple[str, ...]
     handle: Any = field(compare=False)
+    base_name: str = ""
+    base_id: str = ""
 
 
 class Sandbox(Protocol):
@@ -121,6 +126,15 @@ class Backend(Protocol):
 
         Raises:
             InfraError: naming what failed (resolution, interpreter, download, engine) and what to do.
+        """
+
+    def foundation(self, specifier: str) -> tuple[str, str] | None:
+        """Name and content of what environments for a Python specifier are built on now; None if not here.
+
+        An image and its id, or an interpreter with version and platform. Builds, pulls and changes nothing.
+
+        Raises:
+            InfraError: if the engine fails.
         """
 
     def open(
