@@ -1,4 +1,4 @@
-"""A real tool over every bundled pull request: nothing of what it says is lost or invented."""
+"""A real tool over the bundled pull requests: nothing of what it says is lost or invented."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.benchmarks import run
+from support.benchmarks import run, sample
 from support.endpoint import LOCAL
 
 from pytest_crbench.core.model import Instance
@@ -24,9 +24,8 @@ RUFF = "-m ruff check --isolated --no-cache --select E,F,B"
 Finding = tuple[str, int, str]
 
 
-def test_ruff_reviews_all_pull_requests(folder: Path, cache: Path, tmp_path: Path) -> None:
-    instances = open_dataset("releases").instances
-    assert len(instances) == 30
+def test_ruff_reviews_the_pull_requests(folder: Path, cache: Path, tmp_path: Path) -> None:
+    instances = sample(open_dataset("releases").instances)
     done = run(
         folder,
         None,
@@ -43,10 +42,10 @@ def test_ruff_reviews_all_pull_requests(folder: Path, cache: Path, tmp_path: Pat
     )
     assert done.status == 0, done.output
     rows = {row["instance"]: row for row in done.results()["verdicts"]}
-    assert len(rows) == len(done.results()["verdicts"]) == 30
+    assert len(rows) == len(done.results()["verdicts"]) == len(instances) >= 10
     assert {row["status"] for row in rows.values()} == {"missed"}
     records = list((done.runs[-1] / "evaluations").rglob("review.json"))
-    assert len(records) == 30
+    assert len(records) == len(instances)
 
     expected = {i.id: ruffs_own(i, cache, tmp_path / i.id) for i in instances}
     assert {name: row["review"]["comments"] for name, row in rows.items()} == {
@@ -57,7 +56,7 @@ def test_ruff_reviews_all_pull_requests(folder: Path, cache: Path, tmp_path: Pat
         assert lost_or_invented(expected[name], record) == [], name
     counts = [len(findings) for findings in expected.values()]
     assert min(counts) < max(counts)
-    assert sum(counts) > 1000, "ruff found next to nothing: this run compares nothing"
+    assert sum(counts) > 30 * len(counts), "ruff found next to nothing: this run compares nothing"
 
 
 def ruffs_own(instance: Instance, cache: Path, place: Path) -> list[Finding]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.benchmarks import Run, run
+from support.benchmarks import Run, run, sample
 from support.endpoint import DOCKER, LOCAL
 
 from pytest_crbench.core.identity import plan
@@ -38,12 +38,14 @@ def handful() -> set[str]:
 
 
 @docker
-def test_all_checks_in_containers_on_two_workers(folder: Path, cache: Path) -> None:
-    done = run(folder, None, cache, *SUGGESTIONS, *DOCKER, "-n", "2", timeout=1200)
+def test_the_bundled_checks_in_containers_on_two_workers(folder: Path, cache: Path) -> None:
+    chosen = tuple(f"releases::{instance.id}" for instance in sample(open_dataset("releases").instances))
+    wanted = {node for node in known() if node.startswith(tuple(f"{name}::" for name in chosen))}
+    done = run(folder, None, cache, *SUGGESTIONS, *DOCKER, "-n", "2", *chosen, timeout=1200)
     assert done.status == 0, done.output
-    assert len(done.statuses()) == len(known()) == 44
-    assert passed(done) == LISTED
-    assert done.outcomes() == {"passed": len(LISTED), "missed": 44 - len(LISTED)}
+    assert len(done.statuses()) == len(wanted) >= 10
+    assert passed(done) == LISTED & wanted
+    assert 0 < len(passed(done)) < len(wanted)
 
 
 @pytest.mark.parametrize(

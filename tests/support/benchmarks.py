@@ -11,6 +11,12 @@ import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pytest_crbench.core.model import Instance
 
 #: How a run is distributed: every mode must give the same answer.
 MODES = {"serial": [], "xdist": ["-n", "2"], "no-xdist": ["-p", "no:xdist"]}
@@ -95,6 +101,11 @@ def _write_instance(folder: Path, pull: Pull) -> None:
         for check in checks:
             said = check if value is None else value
             (package / f"{check}_.py").write_text(f'def {check}():\n    return "{said}"\n')
+
+
+def sample(instances: Sequence[Instance]) -> Sequence[Instance]:
+    """Every third of the bundled pull requests; all of them with CRBENCH_TEST_WHOLE=1."""
+    return instances if os.environ.get("CRBENCH_TEST_WHOLE") else instances[::3]
 
 
 @dataclass(frozen=True)
