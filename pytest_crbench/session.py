@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from . import assemble, distributed, fixtures, lockstep
+from .core import temporary
 from .core.errors import CrbenchError
 from .core.gate import decide
 from .core.identity import plan, unmeasured
@@ -93,6 +94,7 @@ class ControllerSession:
         os.environ[SESSION_VARIABLE] = session
         backend = assemble.make_backend(settings, settings.sandbox, session, lambda _line: None)
         kill_orphans()
+        temporary.reap()
         backend.reap()
         run = (
             find_run(settings.run_dir, settings.resume) if settings.resume else settings.run_dir / new_name()
@@ -290,6 +292,7 @@ class ControllerSession:
     def reap_orphans(self) -> None:
         """End what processes that are gone left behind: programs, sandboxes."""
         kill_orphans()
+        temporary.reap()
         self._reap_sandboxes(None)
 
     def _reap_sandboxes(self, session: str | None) -> None:

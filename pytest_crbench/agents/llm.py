@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core import digest
+from ..core import digest, temporary
 from ..core.model import Revision
 from . import prompt, tools
 from .loop import Bounds, Conversation
@@ -55,8 +53,8 @@ class LlmAgent:
         trajectory = Trajectory(
             task.directory, self.fingerprint, self.model.secrets, messages=self._opening(task)
         )
-        with tempfile.TemporaryDirectory(prefix="w-") as folder:
-            edited = Path(folder) / "tree"
+        with temporary.folder() as folder:
+            edited = folder / "tree"
             edited.mkdir()
             with task.sandbox() as sandbox:
                 conversation = Conversation(

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import shutil
 import stat
-import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from ..core import temporary
 from ..core.errors import InfraError
 from ..core.model import Revision
 from ..core.text import printable
@@ -138,8 +138,8 @@ class SuggestionsAgent:
 
 
 def _capture(task: AgentTask, made: Plan) -> bytes:
-    with tempfile.TemporaryDirectory(prefix="w-") as folder:
-        tree = Path(folder) / "tree"
+    with temporary.folder() as folder:
+        tree = folder / "tree"
         try:
             writable_copy(task.head.path, tree)
             made.write(tree)

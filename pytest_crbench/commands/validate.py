@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import secrets
 import sys
-import tempfile
 from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
+from ..core import temporary
 from ..reporting.lines import many
 from .common import add_sandbox_options, settings_of
 
@@ -95,8 +95,8 @@ def _validate(
         flush=True,
     )
     found: list[list[Validation]] = []
-    with tempfile.TemporaryDirectory(prefix="crbench-") as folder:
-        invocation = assemble.Invocation(Path(folder), session, backend.name)
+    with temporary.folder() as folder:
+        invocation = assemble.Invocation(folder, session, backend.name)
         reviewer, agent = assemble.make_reviewer(settings), assemble.make_agent(settings, None)
         evaluator = assemble.make_evaluator(settings, invocation, reviewer, agent, backend)
         try:

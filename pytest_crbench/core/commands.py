@@ -9,14 +9,13 @@ import os
 import shlex
 import shutil
 import sys
-import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from string import Formatter
 from typing import TYPE_CHECKING
 
-from . import trees
+from . import temporary
 from .errors import InfraError, UsageError
 
 if TYPE_CHECKING:
@@ -132,14 +131,10 @@ def private_folder() -> Iterator[Path]:
     Raises:
         InfraError: if it cannot be made.
     """
-    with filling(Path(tempfile.gettempdir())):
-        folder = Path(tempfile.mkdtemp()).resolve()
-        (folder / "tmp").mkdir()
-    try:
+    with temporary.folder() as folder:
+        with filling(folder):
+            (folder / "tmp").mkdir()
         yield folder
-    finally:
-        # What belongs to another user stays, outside of any result.
-        trees.remove(folder)
 
 
 @contextmanager

@@ -197,9 +197,9 @@ class Evaluation:
         if self.owner.places.replay is not None:
             source = self.owner.places.replay / "evaluations" / self.name
             return records.revision_from(self._replayed("revision"), source)
-        return records.revision_from(
-            self._stage("revision", self.revision_key, self._make_revision), self.directory
-        )
+        there = lambda value: records.has_patch(value, self.directory)  # noqa: E731
+        made = self._stage("revision", self.revision_key, self._make_revision, there)
+        return records.revision_from(made, self.directory)
 
     def _make_revision(self) -> dict[str, Any]:
         agent = self.owner.parts.agent
@@ -342,9 +342,15 @@ class Evaluation:
         )
         return replace(blank, review=records.review_counts(review) if review is not None else {})
 
-    def _stage(self, stage: str, key: str, make: Callable[[], dict[str, Any]]) -> Any:
-        store = self.owner.places.store
-        return store.stage(f"evaluations/{self.name}/{stage}", key, make, log=self.log).unwrap()
+    def _stage(
+        self,
+        stage: str,
+        key: str,
+        make: Callable[[], dict[str, Any]],
+        usable: Callable[[Any], bool] = lambda _value: True,
+    ) -> Any:
+        store, name = self.owner.places.store, f"evaluations/{self.name}/{stage}"
+        return store.stage(name, key, make, log=self.log, usable=usable).unwrap()
 
     def _replayed(self, stage: str) -> Any:
         """Read a recorded stage of the run that is replayed, whatever key it was made under."""

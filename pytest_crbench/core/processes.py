@@ -41,6 +41,8 @@ class Completed:
     timed_out: bool
     truncated: bool
     duration: float
+    #: Processes that it had started and that still ran when it ended.
+    left: int = 0
 
 
 class _Capture:
@@ -140,8 +142,9 @@ def run(
             with suppress(subprocess.TimeoutExpired):
                 process.wait(_GRACE)
     finally:
+        # Counted before the whole group is ended, with those in it that hide their environment.
+        left = kill_marked(_RUN_VARIABLE, marker)
         _signal_group(process.pid, signal.SIGKILL)
-        kill_marked(_RUN_VARIABLE, marker)
         process.wait()
     # A grandchild that kept our pipe is dead by now; the wait only covers what the system still drains.
     stdout, stderr = out.finish(_GRACE), err.finish(_GRACE)
@@ -152,6 +155,7 @@ def run(
         timed_out=timed_out,
         truncated=bool(out.dropped or err.dropped),
         duration=time.monotonic() - began,
+        left=left,
     )
 
 

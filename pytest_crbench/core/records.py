@@ -76,6 +76,14 @@ def revision_to(revision: Revision) -> dict[str, Any]:
     }
 
 
+def has_patch(plain: dict[str, Any], directory: Path) -> bool:
+    """Whether the patch of a recorded revision is there, as it was."""
+    try:
+        return digest.of_file(directory / plain["patch"]) == str(plain["sha256"])
+    except OSError:
+        return False
+
+
 def revision_from(plain: dict[str, Any], directory: Path) -> Revision:
     """A revision from plain JSON and the patch beside it.
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
+from . import digest
 from .errors import STAGE_ERRORS, InfraError, StageError
 from .status import Status
 from .text import clean
@@ -60,7 +61,25 @@ def write_json(path: Path, value: Any) -> None:
     Raises:
         InfraError: if the file cannot be written.
     """
-    write_atomic(path, (clean(json.dumps(value, indent=1, ensure_ascii=False)) + "\n").encode())
+    write_atomic(path, (_text(value) + "\n").encode())
+
+
+def _text(value: Any) -> str:
+    return clean(json.dumps(value, indent=1, ensure_ascii=False))
+
+
+def _made(name: str, compute: Callable[[], Any]) -> Any:
+    """Compute; what the system refuses on the way is nobody's score."""
+    try:
+        return compute()
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        raise InfraError(
+            f"{name.rsplit('/', 1)[-1]}: the system says: {error.strerror or error}{where}. Give it what it "
+            "lacks (space, memory, `ulimit -n`), then finish the run with --crbench-resume "
+            "--crbench-rerun-errors.",
+            reason="system",
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -100,12 +119,14 @@ class Store:
                 return None
             failure = record.get("error")
             if failure is None:
-                return Outcome(record["value"], None, fresh=False)
+                # Half a disk's worth of errors is subtler than half a file.
+                whole = digest.of(record["value"]) == record["digest"]
+                return Outcome(record["value"], None, fresh=False) if whole else None
             status = Status(failure["status"])
             if status in self.rerun and record.get("invocation") != self.invocation:
                 return None
             error = STAGE_ERRORS[status](failure["message"], reason=failure.get("reason", ""))
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
         return Outcome(None, error, fresh=False)
 
@@ -117,32 +138,52 @@ class Store:
         *,
         log: Callable[[str], None] = lambda _line: None,
         before: Callable[[], None] = lambda: None,
+        usable: Callable[[Any], bool] = lambda _value: True,
     ) -> Outcome:
         """Return the result of stage ``name`` under ``key``, computing it if nobody has.
 
-        ``compute`` returns a plain JSON value or raises a `StageError`, which is recorded in its place.
-        Whoever comes while it runs waits and reads the result. ``before`` runs only if it must be computed.
+        ``compute`` returns a plain JSON value or raises a `StageError`, which is recorded in its place; so
+        is what the system refuses it (no memory, no descriptor, no room), as an `InfraError`. Whoever comes
+        while it runs waits and reads the result. ``before`` runs only if it must be computed. A recorded
+        value that is not ``usable`` (a file that it names is gone) is computed again.
 
         Raises:
             InfraError: if the result cannot be written.
         """
-        found = self.peek(name, key)
+        found = self._usable(name, key, usable)
         if found is not None:
             return found
         lock = self.root / ".locks" / f"{name.replace('/', '~')}.lock"
         with locked(lock, log=log, what=name):
-            found = self.peek(name, key)
+            found = self._usable(name, key, usable)
             if found is not None:
                 return found
+            if self._damaged(name):
+                log(f"{name}: the recorded result is damaged; it is made again")
             before()
             return self._compute(name, key, compute)
+
+    def _usable(self, name: str, key: str, usable: Callable[[Any], bool]) -> Outcome | None:
+        found = self.peek(name, key)
+        return None if found is None or (found.error is None and not usable(found.value)) else found
+
+    def _damaged(self, name: str) -> bool:
+        """Whether there is a record that says nothing: half a file, or not what was written."""
+        try:
+            record = json.loads((self.root / f"{name}.json").read_bytes())
+            return "error" not in record and bool(digest.of(record["value"]) != record["digest"])
+        except FileNotFoundError:
+            return False
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return True
 
     def _compute(self, name: str, key: str, compute: Callable[[], Any]) -> Outcome:
         record: dict[str, Any] = {"key": key, "invocation": self.invocation, "started": _now()}
         began = time.monotonic()
         try:
-            value, error = compute(), None
+            value, error = _made(name, compute), None
             record["value"] = value
+            record["digest"] = digest.of(json.loads(_text(value)))
         except StageError as failure:
             value, error = None, failure
             record["error"] = {
@@ -173,7 +214,8 @@ def locked(path: Path, *, log: Callable[[str], None], what: str) -> Iterator[Non
             lock.acquire()
             log(f"{what}: waited {time.monotonic() - began:.1f} s for another worker")
     except OSError as error:
-        raise InfraError(f"cannot lock {path}: {error.strerror}", reason="disk") from error
+        advice = "Remove it: a lock is a file" if path.is_dir() else "Make its folder writable, or free space"
+        raise InfraError(f"cannot lock {path}: {error.strerror}. {advice}.", reason="disk") from error
     try:
         yield
     finally:

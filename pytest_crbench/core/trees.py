@@ -5,6 +5,7 @@ Trees in the cache are read-only, files and folders.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import stat
@@ -117,3 +118,27 @@ def open_up(path: Path, bits: int = stat.S_IRWXU) -> None:
         mode = path.lstat().st_mode
         if not stat.S_ISLNK(mode) and mode & bits != bits:
             path.chmod(stat.S_IMODE(mode) | bits)
+
+
+def stamp(root: Path) -> str:
+    """Digest of every path with its kind, permissions, size and time: cheap, and any edit changes it.
+
+    Raises:
+        OSError: if a folder cannot be read.
+    """
+    lines: list[bytes] = []
+    pending = [os.fsencode(root)]
+    while pending:
+        here = pending.pop()
+        with os.scandir(here) as entries:
+            for entry in entries:
+                about = entry.stat(follow_symlinks=False)
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(entry.path)
+                    lines.append(b"%s\0%o" % (entry.path, about.st_mode))
+                else:
+                    lines.append(
+                        b"%s\0%o %d %d" % (entry.path, about.st_mode, about.st_size, about.st_mtime_ns)
+                    )
+    prefix = len(os.fsencode(root))
+    return hashlib.sha256(b"\0\0".join(sorted(line[prefix:] for line in lines))).hexdigest()

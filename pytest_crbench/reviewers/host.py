@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import signal
 import stat
 from typing import TYPE_CHECKING
 
@@ -78,6 +79,8 @@ def execute(
     }
     write_atomic(directory / RECORD, scrub(json.dumps(record, indent=1).encode() + b"\n", values))
     log(f"reviewer: exit status {done.returncode} after {done.duration:.1f} s")
+    if done.left and not done.timed_out:
+        log(f"reviewer: ended {done.left} processes that it had left running")
     _judge(done, shown, options, directory, values)
     if problem is None and out is None and len(done.stdout) > options.output_limit:
         problem = f"wrote more than {options.output_limit} bytes to stdout, of which the middle was not kept"
@@ -101,10 +104,22 @@ def _judge(
     last = printable(_last_words(decode(scrub(done.stderr, values)[-2000:])), 160)
     fine = ", ".join(map(str, options.exit_ok))
     raise ReviewerError(
-        f"the reviewer {program} ended with exit status {done.returncode}: {last}. "
+        f"the reviewer {program} {_ending(done.returncode)}: {last}. "
         f"Fine is {fine} (--crbench-reviewer-exit-ok). All that it said: {directory / STDERR}",
         reason="crashed",
     )
+
+
+def _ending(code: int | None) -> str:
+    """Name how a program ended; a signal by its name, since its number says little."""
+    if code is None or code >= 0:
+        return f"ended with exit status {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    hint = " (the system does that where memory runs out)" if name == "SIGKILL" else ""
+    return f"was ended by {name}{hint}, exit status {code}"
 
 
 def _last_words(text: str) -> str:

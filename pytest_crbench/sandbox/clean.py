@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..core import trees
+from ..core import temporary, trees
 from ..core.errors import InfraError
 from .build import LABEL, remove
 from .owner import is_elsewhere, is_gone
@@ -100,7 +100,7 @@ def _clean_engine(
 def _clean_folders(settings: SandboxSettings, force: bool) -> tuple[int, int]:
     from .leftovers import folders, owner_of
 
-    removed = busy = 0
+    removed, busy = temporary.reap(), 0
     for folder in folders(settings.cache):
         owner = owner_of(folder)
         if not force and owner["owner"] and not is_gone(owner["owner"]):

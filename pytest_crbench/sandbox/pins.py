@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
+import json
 from typing import TYPE_CHECKING
 
-from ..core import digest
+from ..core import digest, temporary
 from ..core.errors import InfraError
 from ..core.store import locked, write_json
 from ..core.text import decode
@@ -14,6 +13,7 @@ from . import uv
 from .indexes import redact
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from subprocess import CompletedProcess
 
     from ..core.model import Environment
@@ -43,8 +43,6 @@ def resolve(wanted: Environment, interpreter: Interpreter, settings: SandboxSett
     Raises:
         InfraError: if uv is missing, or nothing satisfies the requirements; the message has uv's own words.
     """
-    import json
-
     question = {
         "requirements": sorted(wanted.requirements),
         "runner": RUNNER_REQUIREMENTS,
@@ -56,12 +54,20 @@ def resolve(wanted: Environment, interpreter: Interpreter, settings: SandboxSett
     key = digest.of(question)
     known = settings.cache / "pins" / f"{key}.json"
     with locked(settings.cache / "locks" / f"pins-{key}.lock", log=settings.log, what="resolving pins"):
-        try:
-            return tuple(json.loads(known.read_bytes())["pins"])
-        except (OSError, ValueError, KeyError):
+        pins = _remembered(known)
+        if pins is None:
             pins = _compile(wanted, interpreter, settings)
-            write_json(known, {**question, "pins": list(pins)})
-            return pins
+            write_json(known, {**question, "pins": list(pins), "digest": digest.of(pins)})
+        return pins
+
+
+def _remembered(path: Path) -> tuple[str, ...] | None:
+    """Pins as they were written; a file that was damaged since counts as absent and is replaced."""
+    try:
+        found = json.loads(path.read_bytes())
+        return tuple(found["pins"]) if digest.of(found["pins"]) == found["digest"] else None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
 
 
 def _compile(wanted: Environment, interpreter: Interpreter, settings: SandboxSettings) -> tuple[str, ...]:
@@ -103,9 +109,9 @@ def _run_uv(
             arguments += ["--exclude-newer-package", f"{pin.partition('==')[0]}={_RUNNER_DATE}"]
     asked = ("\n".join([*runner, *wanted.requirements]) + "\n").encode()
     # An empty folder: the configuration of the project that the user stands in takes no part.
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary.folder() as folder:
         return uv.run(
-            program, arguments, settings, cwd=Path(folder), timeout=_TIMEOUT, reason="resolution", feed=asked
+            program, arguments, settings, cwd=folder, timeout=_TIMEOUT, reason="resolution", feed=asked
         )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
+import json
+import os
 from typing import TYPE_CHECKING
 
-from ..core import digest, trees
+from ..core import digest, temporary, trees
 from ..core.errors import InfraError
 from ..core.store import locked, write_json
 from ..core.text import decode
@@ -14,6 +14,8 @@ from . import uv
 from .indexes import redact
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from .interpreters import Interpreter
     from .settings import SandboxSettings
 
@@ -28,17 +30,33 @@ def build(settings: SandboxSettings, interpreter: Interpreter, pins: tuple[str, 
         InfraError: with the tail of uv's output, if it cannot be built.
     """
     folder = settings.cache / "environments" / digest.of([name, interpreter.path])[:32]
-    if (folder / _COMPLETE).is_file():
+    if _is_whole(folder):
         return folder
     lock = settings.cache / "locks" / f"venv-{folder.name}.lock"
     with locked(lock, log=settings.log, what="virtual environment"):
-        if (folder / _COMPLETE).is_file():
+        if _is_whole(folder):
             return folder
+        if (folder / _COMPLETE).exists():
+            settings.log(f"the virtual environment {folder.name} was damaged; it is made again")
         settings.log(f"building a virtual environment on Python {interpreter.version}: {', '.join(pins)}")
         trees.remove(folder)
         _create(settings, interpreter, pins, folder)
-        write_json(folder / _COMPLETE, {"pins": list(pins), "python": interpreter.version})
+        said = {"pins": list(pins), "python": interpreter.version, "files": _count(folder)}
+        write_json(folder / _COMPLETE, said)
     return folder
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether an environment was finished, its interpreter is there, and nobody removed files of it."""
+    try:
+        said = json.loads((folder / _COMPLETE).read_bytes())
+        return (folder / "bin" / "python").exists() and _count(folder) >= said["files"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _count(folder: Path) -> int:
+    return sum(len(files) for _here, _names, files in os.walk(folder))
 
 
 def _create(settings: SandboxSettings, interpreter: Interpreter, pins: tuple[str, ...], folder: Path) -> None:
@@ -46,13 +64,13 @@ def _create(settings: SandboxSettings, interpreter: Interpreter, pins: tuple[str
     python = str(folder / "bin" / "python")
     # Relocatable: inside bubblewrap it has another path than outside.
     make = ["venv", "--quiet", "--no-project", "--relocatable", "--python", interpreter.path, str(folder)]
-    with tempfile.TemporaryDirectory() as empty:
-        listed = Path(empty) / "pins.txt"
+    with temporary.folder() as empty:
+        listed = empty / "pins.txt"
         listed.write_text("\n".join(pins) + "\n")
         install = ["pip", "install", "--quiet", "--no-deps", "--compile-bytecode", "--python", python]
         install += ["-r", str(listed)]
         for command in (make, install):
-            _run(program, command, settings, Path(empty))
+            _run(program, command, settings, empty)
 
 
 def _run(program: str, arguments: list[str], settings: SandboxSettings, cwd: Path) -> None:

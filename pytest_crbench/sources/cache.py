@@ -7,9 +7,7 @@ Layout below the cache folder: ``archives/<sha256>/<file>``, ``mirrors/<key>/`` 
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +15,7 @@ from ..core import digest
 from ..core.errors import InfraError
 from ..core.model import Tree
 from ..core.store import locked, write_json
-from ..core.trees import discard
+from ..core.trees import discard, stamp
 from .writer import TreeWriter
 
 if TYPE_CHECKING:
@@ -62,8 +60,8 @@ class Cache:
         folder = self.root / "trees" / key
         try:
             record = json.loads((folder / "record.json").read_bytes())
-            wanted, stamp = str(record["digest"]), str(record["stamp"])
-            same = not self.verify and _stamp(folder / "tree") == stamp
+            wanted, seen = str(record["digest"]), str(record["stamp"])
+            same = not self.verify and stamp(folder / "tree") == seen
             # Other times and sizes need not be other content: a cache may have been copied.
             if not same and digest.of_tree(folder / "tree") != wanted:
                 return None
@@ -81,7 +79,7 @@ class Cache:
             make(writer)
             writer.finish()
             content = digest.of_tree(fresh / "tree")
-            record = {"what": what, "digest": content, "stamp": _stamp(fresh / "tree")}
+            record = {"what": what, "digest": content, "stamp": stamp(fresh / "tree")}
             write_json(fresh / "record.json", record)
             discard(aside)
             if folder.exists():
@@ -98,23 +96,3 @@ class Cache:
             if fresh.exists():
                 discard(fresh)
         return Tree(folder / "tree", content)
-
-
-def _stamp(root: Path) -> str:
-    """Digest of every path with its kind, permissions, size and time: cheap, and any edit changes it."""
-    lines: list[bytes] = []
-    pending = [os.fsencode(root)]
-    while pending:
-        here = pending.pop()
-        with os.scandir(here) as entries:
-            for entry in entries:
-                about = entry.stat(follow_symlinks=False)
-                if entry.is_dir(follow_symlinks=False):
-                    pending.append(entry.path)
-                    lines.append(b"%s\0%o" % (entry.path, about.st_mode))
-                else:
-                    lines.append(
-                        b"%s\0%o %d %d" % (entry.path, about.st_mode, about.st_size, about.st_mtime_ns)
-                    )
-    prefix = len(os.fsencode(root))
-    return hashlib.sha256(b"\0\0".join(sorted(line[prefix:] for line in lines))).hexdigest()

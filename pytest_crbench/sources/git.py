@@ -8,11 +8,9 @@ git configuration, since that is where credentials and proxies are.
 from __future__ import annotations
 
 import os
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..core import digest, processes
+from ..core import digest, processes, temporary
 from ..core.errors import InfraError, InvalidInstanceError
 from ..core.model import Trees
 from ..core.trees import discard
@@ -21,6 +19,7 @@ from .repository import Damaged, Repository, base_environment, git_program, said
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from ..core.model import Source, Tree
     from .cache import Cache
@@ -74,8 +73,8 @@ def _patched_tree(mirror: _Mirror, commit: object, patch: Path) -> Tree:
         ) from error
 
     def write(repository: Repository, writer: TreeWriter) -> None:
-        with tempfile.TemporaryDirectory(prefix="crbench-") as folder:
-            scratch = repository.with_scratch(Path(folder))
+        with temporary.folder() as folder:
+            scratch = repository.with_scratch(folder)
             scratch.run("read-tree", f"{wanted}^{{tree}}")
             applied = scratch.try_run("apply", "--cached", "--whitespace=nowarn", "-", input=content)
             if applied.returncode != 0:

@@ -12,7 +12,7 @@ from ..core import digest
 from ..core.errors import InfraError
 from ..core.store import locked
 from ..core.text import clean
-from ..core.trees import scan
+from ..core.trees import scan, stamp
 from . import files, git
 from .objects import Commit, commit
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..core.trees import Entry
 
 #: Part of the cache key: goes up when the same trees would give another repository.
-_FORMAT = 1
+_FORMAT = 2
 _CONFIG = b"""\
 [core]
 \trepositoryformatversion = 0
@@ -96,6 +96,8 @@ def build(
         found = _load(place)
         if found is not None:
             return found
+        if place.exists():
+            log("workspace: the cached one was changed; it is made again")
         temporary = place.with_name(f".{key}.{uuid.uuid4().hex[:8]}.tmp")
         try:
             _make(temporary, trees, _message(title, body), log)
@@ -114,9 +116,10 @@ def _load(place: Path) -> Workspace | None:
     try:
         ids = json.loads((place / "ids.json").read_bytes())
         made = Workspace(place / "tree", ids["base"], ids["head"], (place / "diff").read_bytes())
-    except (OSError, ValueError, KeyError):
+        whole = digest.of_bytes(made.diff) == ids["diff"] and stamp(made.path) == ids["stamp"]
+    except (OSError, ValueError, KeyError, TypeError):
         return None
-    return made if (made.git_dir / "index").is_file() else None
+    return made if whole else None
 
 
 def _make(place: Path, trees: Trees, message: bytes, log: Callable[[str], None]) -> None:
@@ -135,7 +138,8 @@ def _make(place: Path, trees: Trees, message: bytes, log: Callable[[str], None])
     ids = {name: _id(git_dir, name) for name in ("base", "head")}
     diff = git.run([*_DIFF, *_DIFF_NAMES, ids["base"], ids["head"], "--"], git_dir=git_dir, work_tree=root)
     (place / "diff").write_bytes(diff)
-    (place / "ids.json").write_text(json.dumps(ids) + "\n")
+    seen = {"diff": digest.of_bytes(diff), "stamp": stamp(root)}
+    (place / "ids.json").write_text(json.dumps({**ids, **seen}) + "\n")
 
 
 def _entries(tree: Tree, side: str, log: Callable[[str], None]) -> dict[str, Entry]:

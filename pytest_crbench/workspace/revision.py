@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import errno
 import os
-import tempfile
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..core import temporary
 from ..core.errors import AgentError, InfraError
 from ..core.model import Changes, File
 from ..core.text import printable
@@ -22,6 +21,7 @@ from .objects import Commit, commit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from ..core.model import Tree
     from ..core.trees import Entry
@@ -150,12 +150,8 @@ def _diff(before: Mapping[str, Entry], after: Mapping[str, Entry]) -> bytes:
 
 @contextmanager
 def _repository() -> Iterator[Path]:
-    try:
-        folder = tempfile.TemporaryDirectory(prefix="crbench-")
-    except OSError as error:
-        raise _no_room(error) from error
-    with folder as name:
-        git_dir = Path(name) / "git"
+    with temporary.folder() as folder:
+        git_dir = folder / "git"
         try:
             git.init(git_dir)
             yield git_dir
