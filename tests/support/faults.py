@@ -9,9 +9,9 @@
     Status: infra_error
     Message: the Docker engine does not answer
 
-``Status`` names what the checks that the fault hits become: statuses of ours, or ``none`` where the run ends
-before there is a check. ``Message`` is a part of what the user is told; the fixture ``fault`` holds both, and a
-test that does not look for its message fails.
+``Status`` names what the checks that the fault hits become: statuses of ours, or ``none`` where the run
+ends before there is a check. ``Message`` is a part of what the user is told; the fixture ``fault`` holds both,
+and a test that does not look for its message fails.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _STATUSES = {NONE, *(status.value for status in Status)}
 _HEAD = """\
 # Faults
 
-What becomes of a run when something around it breaks. Each line is a test in `tests/faults` that injects the
-fault for real (a signal, a limit of the kernel, a full file system, a stopped engine, a server that misbehaves)
-and asserts the status, a part of the message that the user is told, that nothing measured is lost (after the
-fault is gone, `--crbench-resume --crbench-rerun-errors` gives the verdicts of an undisturbed run and repeats only
-what was not measured), and that nothing is left behind.
+What becomes of a run when something around it breaks. Each line is a test in `tests/faults` that injects
+the fault for real (a signal, a limit of the kernel, a full file system, a stopped engine, a server that
+misbehaves) and asserts the status, a part of the message that the user is told, that nothing measured is
+lost (after the fault is gone, `--crbench-resume --crbench-rerun-errors` gives the verdicts of an undisturbed
+run and repeats only what was not measured), and that nothing is left behind.
 
-`infra_error` and `agent_error` are in no rate; `none` means that the run ends before there is a check. This page
-is generated: `cd tests && python -m support.faults ../docs/faults.md`.
+`infra_error` and `agent_error` are in no rate; `none` means that the run ends before there is a check. This
+page is generated: `cd tests && python -m support.faults ../docs/faults.md`.
 """
 
 
