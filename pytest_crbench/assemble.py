@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .agents.protocol import Agent, AgentTask
+    from .core.enclosure import Enclosure
     from .core.model import Dataset, Instance, Review, Revision, Trees
     from .reviewers.options import ReviewerOptions
     from .reviewers.protocol import Reviewer, ReviewTask
@@ -39,6 +40,8 @@ class Invocation:
     sandbox: str
     worker: str = "main"
     replay: Path | None = None
+    #: Id of the reviewer's image ("": it runs on the host).
+    reviewer_image: str = ""
 
     def log(self, name: str, line: str) -> None:
         """Append a line to ``logs/<name>.log``; every process of the run may."""
@@ -70,20 +73,24 @@ def open_datasets(settings: Settings) -> list[Dataset]:
     return datasets
 
 
-def make_reviewer(settings: Settings, replay: Path | None = None) -> Reviewer:
+def make_reviewer(
+    settings: Settings, replay: Path | None = None, *, session: str = "", image: str = ""
+) -> Reviewer:
     """Make the reviewer that the settings name; of a replayed run, the one that was recorded.
+
+    ``session`` labels what it leaves behind; ``image`` is the id of its image, if the run has looked it up.
 
     Raises:
         UsageError: if it does not exist.
     """
     if replay is not None:
         return Recorded.part(replay, "reviewer")
-    from .reviewers.load import load
-
-    return load(settings.reviewer, _reviewer_options(settings))
+    return as_reviewer(settings.reviewer, settings, session=session, image=image)
 
 
-def as_reviewer(given: Reviewer | Callable[..., Any] | str, settings: Settings) -> Reviewer:
+def as_reviewer(
+    given: Reviewer | Callable[..., Any] | str, settings: Settings, *, session: str = "", image: str = ""
+) -> Reviewer:
     """Accept what a vendor's ``crbench_reviewer`` fixture returns: a Reviewer, a callable or a spec.
 
     Raises:
@@ -92,7 +99,12 @@ def as_reviewer(given: Reviewer | Callable[..., Any] | str, settings: Settings) 
     if isinstance(given, str):
         from .reviewers.load import load
 
-        return load(given, _reviewer_options(settings))
+        return load(given, _reviewer_options(settings), make_enclosure(settings, session, image))
+    if settings.reviewer_image and not settings.replay and getattr(given, "enclosure", None) is None:
+        raise UsageError(
+            "--crbench-reviewer-image is for programs; the fixture crbench_reviewer returned one that runs "
+            "in this process. Return 'cmd:mytool …', or leave the image out"
+        )
     if hasattr(given, "review") and hasattr(given, "fingerprint"):
         return cast("Reviewer", given)
     if not callable(given):
@@ -103,6 +115,34 @@ def as_reviewer(given: Reviewer | Callable[..., Any] | str, settings: Settings) 
     from .reviewers.inprocess import InProcessReviewer
 
     return InProcessReviewer(given, _reviewer_options(settings))
+
+
+def make_enclosure(settings: Settings, session: str, image: str = "") -> Enclosure | None:
+    """Return where a reviewer's program runs: None for the host. Asks no engine yet."""
+    if settings.reviewer_image is None:
+        return None
+    from .sandbox.enclosure import DockerEnclosure
+    from .sandbox.protocol import Limits
+    from .sandbox.settings import SandboxSettings
+
+    return DockerEnclosure(
+        settings.reviewer_image,
+        SandboxSettings(cache=settings.cache, session=session),
+        Limits(memory=settings.memory, cpus=settings.cpus, pids=settings.pids),
+        network=settings.reviewer_network,
+        pinned=image,
+    )
+
+
+def reap_reviewers(settings: Settings, session: str, of: str | None = None) -> None:
+    """Remove containers of reviewers that session ``of`` (None: whoever has ended) left behind.
+
+    Raises:
+        InfraError: if the engine fails.
+    """
+    enclosure = None if settings.replay else make_enclosure(settings, session)
+    if enclosure is not None:
+        enclosure.reap(of)
 
 
 def _reviewer_options(settings: Settings) -> ReviewerOptions:

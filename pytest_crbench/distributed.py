@@ -35,6 +35,7 @@ def to_worker(invocation: Invocation) -> dict[str, str]:
         "session": invocation.session,
         "sandbox": invocation.sandbox,
         "replay": str(invocation.replay or ""),
+        "reviewer_image": invocation.reviewer_image,
     }
 
 
@@ -50,6 +51,7 @@ def invocation_of_worker(config: pytest.Config) -> Invocation | None:
         sandbox=told["sandbox"],
         worker=given["workerid"],
         replay=Path(told["replay"]) if told["replay"] else None,
+        reviewer_image=told["reviewer_image"],
     )
 
 

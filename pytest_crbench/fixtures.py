@@ -52,7 +52,10 @@ def _item(request: pytest.FixtureRequest) -> CheckItem:
 def crbench_reviewer(request: pytest.FixtureRequest) -> Reviewer | Callable[..., Any] | str:
     """The reviewer under test. Override it with a `Reviewer`, a plain callable, or another spec."""
     state = _state(request)
-    return assemble.make_reviewer(state.settings, state.invocation.replay)
+    invocation = state.invocation
+    return assemble.make_reviewer(
+        state.settings, invocation.replay, session=invocation.session, image=invocation.reviewer_image
+    )
 
 
 @pytest.fixture(scope="session")
@@ -79,7 +82,12 @@ def crbench_evaluator(
     return assemble.make_evaluator(
         state.settings,
         state.invocation,
-        assemble.as_reviewer(crbench_reviewer, state.settings),
+        assemble.as_reviewer(
+            crbench_reviewer,
+            state.settings,
+            session=state.invocation.session,
+            image=state.invocation.reviewer_image,
+        ),
         assemble.as_agent(crbench_agent, state.settings, state.invocation.run),
         crbench_sandbox,
     )

@@ -36,6 +36,13 @@ OPTIONS: tuple[tuple[str, str, str, str], ...] = (
         "version of the reviewer; with it, reviews are taken over from earlier runs on this machine",
     ),
     ("reviewer-env", "list", "NAME", "environment variable passed to the reviewer (repeatable)"),
+    (
+        "reviewer-image",
+        "value",
+        "IMAGE",
+        "run a cmd: reviewer in a container of this image, which holds nothing but the pull request",
+    ),
+    ("reviewer-network", "flag", "", "let the reviewer's container use the network"),
     ("agent", "value", "SPEC", "coding agent: llm (default), suggestions, reference, none, cmd:TEMPLATE"),
     ("agent-timeout", "value", "SECONDS", "time limit of one revision (default 600)"),
     ("agent-env", "list", "NAME", "environment variable passed to a cmd: agent (repeatable)"),

@@ -74,6 +74,20 @@ def made_by(recorded: Mapping[str, Any], lock: Mapping[str, Any]) -> dict[str, A
     }
 
 
+def image_of(reviewer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``name``, ``id`` and ``network`` of the image that a reviewer runs in; empty: on the host."""
+    image = (reviewer.get("fingerprint") or {}).get("image")
+    return dict(image) if isinstance(image, dict) else {}
+
+
+def reviewer_label(reviewer: Mapping[str, Any]) -> str:
+    """Return a reviewer's name for a line of text, with the image that it runs in."""
+    image = image_of(reviewer)
+    if not image:
+        return str(reviewer["name"])
+    return f"{reviewer['name']} (in {image['name']}, network {'on' if image['network'] else 'off'})"
+
+
 def agent_label(agent: Mapping[str, Any]) -> str:
     """Return an agent's name for a line of text, with model and prompts where it has them."""
     fingerprint = agent.get("fingerprint") or {}

@@ -26,7 +26,7 @@ from .fixtures import FixturePlugin
 from .inputs import run_inputs
 from .interrupt import shield, terminate_as_interrupt
 from .progress import Progress
-from .record import agent_label, made_by, now, run_record
+from .record import agent_label, image_of, made_by, now, reviewer_label, run_record
 from .reports import keep_verdict, make_gate, table, write_reports
 from .rundir import find_run, new_name, read_record, write_record
 
@@ -87,15 +87,16 @@ class ControllerSession:
         settings = self.settings
         replay = find_run(settings.run_dir, settings.replay) if settings.replay else None
         # Both must be there before anything is built: a missing key is told now, not after an hour.
-        reviewer = assemble.make_reviewer(settings, replay)
-        agent = assemble.make_agent(settings, None, replay)
         session = secrets.token_hex(8)
+        reviewer = assemble.make_reviewer(settings, replay, session=session)
+        agent = assemble.make_agent(settings, None, replay)
         # Inherited by the workers, and by all that any of us starts: what is left at the end is killed.
         os.environ[SESSION_VARIABLE] = session
         backend = assemble.make_backend(settings, settings.sandbox, session, lambda _line: None)
         kill_orphans()
         temporary.reap()
         backend.reap()
+        assemble.reap_reviewers(settings, session)
         run = (
             find_run(settings.run_dir, settings.resume) if settings.resume else settings.run_dir / new_name()
         )
@@ -114,7 +115,8 @@ class ControllerSession:
         if replay:
             self.record["replay_of"] = replay.name
         write_record(run, self.record)
-        return assemble.Invocation(run.resolve(), session, backend.name, replay=replay)
+        image = image_of(self.record["reviewer"]).get("id", "")
+        return assemble.Invocation(run.resolve(), session, backend.name, replay=replay, reviewer_image=image)
 
     def pytest_report_header(self) -> list[str]:
         """Say what is evaluated by what."""
@@ -125,7 +127,7 @@ class ControllerSession:
         checks = len(named)
         pulls = len({(key.dataset, key.instance) for key, _ in named})
         parts = [
-            f"reviewer {self._overridden('reviewer') or record['reviewer']['name']}",
+            f"reviewer {self._overridden('reviewer') or reviewer_label(record['reviewer'])}",
             f"agent {self._overridden('agent') or agent_label(record['agent'])}",
             f"sandbox {record['sandbox']['name']}",
             f"{pulls} pull requests, {checks} checks",
@@ -302,6 +304,7 @@ class ControllerSession:
                 self.settings, self.invocation.sandbox, self.invocation.session, lambda _line: None
             )
             backend.reap(session)
+            assemble.reap_reviewers(self.settings, self.invocation.session, session)
         except CrbenchError as error:
             self._note(f"could not clean up: {error}; run `crbench clean` later")
 

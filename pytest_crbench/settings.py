@@ -27,6 +27,8 @@ class Settings:
     reviewer_name: str | None = None
     reviewer_version: str | None = None
     reviewer_env: tuple[str, ...] = ()
+    reviewer_image: str | None = None
+    reviewer_network: bool = False
     agent: str = "llm"
     agent_timeout: float = 600.0
     agent_env: tuple[str, ...] = ()
@@ -114,6 +116,11 @@ def _checked(settings: Settings) -> Settings:
         )
     if settings.rerun_errors and settings.resume is None:
         raise UsageError("--crbench-rerun-errors goes with --crbench-resume[=RUN]")
+    if settings.reviewer_network and settings.reviewer_image is None:
+        raise UsageError(
+            "--crbench-reviewer-network goes with --crbench-reviewer-image=IMAGE: a reviewer on the host has "
+            "the network anyway"
+        )
     if settings.resume and settings.replay:
         raise UsageError("--crbench-resume and --crbench-replay exclude one another")
     if settings.ca_bundle is not None and not settings.ca_bundle.is_file():
@@ -207,6 +214,7 @@ _CONVERT: dict[str, Callable[[str, Any], Any]] = {
     "reviewer_timeout": _number,
     "reviewer_exit_ok": _integers,
     "reviewer_env": _words,
+    "reviewer_network": _flag,
     "agent_timeout": _number,
     "agent_env": _words,
     "agent_command_timeout": _number,

@@ -51,7 +51,7 @@ class Template:
         return [fill(word, known) for word in self.words]
 
 
-def template(text: str, known: Sequence[str], *, what: str, cwd: Path) -> Template:
+def template(text: str, known: Sequence[str], *, what: str, cwd: Path, here: bool = True) -> Template:
     """Read a command template and look its program up, so that a misspelt one is found before any work.
 
     Args:
@@ -59,6 +59,8 @@ def template(text: str, known: Sequence[str], *, what: str, cwd: Path) -> Templa
         known: placeholders that it may hold, beside ``{cwd}`` and ``{python}``.
         what: the option, for messages.
         cwd: the folder that a relative path of the program is relative to.
+        here: whether the program is one of this machine. If not, it is not looked up, and ``{cwd}`` and
+            ``{python}`` name nothing.
 
     Raises:
         UsageError: quotes or braces that do not match, an unknown placeholder, no program, or one that is
@@ -70,13 +72,16 @@ def template(text: str, known: Sequence[str], *, what: str, cwd: Path) -> Templa
         raise UsageError(f"{what}: {error} in {text!r}. Quote it as for a POSIX shell.") from None
     if not words or not words[0]:
         raise UsageError(f"{what}: there is no program in {text!r}. Write cmd:PROGRAM ARGUMENTS.")
+    own = _OWN if here else ()
     for word in words:
-        check(word, (*known, *_OWN), what)
-    if others := check(words[0], (*known, *_OWN), what) - set(_OWN):
+        check(word, (*known, *own), what)
+    if others := check(words[0], (*known, *own), what) - set(own):
         raise UsageError(
             f"{what}: there is no placeholder {{{min(others)}}} for the program {words[0]!r}; it can only "
-            "hold {cwd} and {python}."
+            f"hold {' and '.join('{' + name + '}' for name in own) or 'plain text'}."
         )
+    if not here:
+        return Template(text, words, cwd)
     program = _find(words[0], what, cwd)
     return Template(text, (program.replace("{", "{{").replace("}", "}}"), *words[1:]), cwd)
 

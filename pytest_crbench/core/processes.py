@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 #: Every process that we start, and its children, carry this variable: the session's token, and our own.
-SESSION_VARIABLE = "CRBENCH_SESSION"
-_RUN_VARIABLE = "CRBENCH_PROCESS"
+#: Programs under test see them: their names say nothing of a benchmark.
+SESSION_VARIABLE = "TASK_SESSION"
+_RUN_VARIABLE = "TASK_PROCESS"
 #: Which process of ours started it: when that one is gone, nobody waits for what it started.
-_OWNER_VARIABLE = "CRBENCH_OWNER"
+_OWNER_VARIABLE = "TASK_OWNER"
 _GRACE = 2.0
 
 
@@ -101,6 +102,7 @@ def run(
     timeout: float,
     output_limit: int = 1024 * 1024,
     input: bytes | None = None,
+    descriptors: Sequence[int] = (),
 ) -> Completed:
     """Run ``argv`` in a session of its own; when it ends or its time is up, all it started is killed.
 
@@ -111,6 +113,7 @@ def run(
         timeout: seconds.
         output_limit: bytes kept of each stream.
         input: bytes for standard input (default: none, an empty stream).
+        descriptors: open files that the program inherits, under their numbers.
 
     Raises:
         OSError: if the program cannot be started.
@@ -125,6 +128,7 @@ def run(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        pass_fds=tuple(descriptors),
     )
     assert process.stdout is not None
     assert process.stderr is not None

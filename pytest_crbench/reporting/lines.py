@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..core.status import Status
 from ..core.text import printable
@@ -106,6 +106,8 @@ def notes(results: Results) -> Iterator[str]:
     for dataset in run.get("datasets") or []:
         if dataset.get("notice"):
             yield printable(f"{dataset.get('name')}: {dataset['notice']}", 1000)
+    if line := _reviewers_place(run.get("reviewer")):
+        yield printable(line, 300)
     if results.name("agent") == "reference":
         yield "reference agent: for checking the harness only; these rates say nothing about a reviewer"
     if run.get("replay_of"):
@@ -118,6 +120,17 @@ def notes(results: Results) -> Iterator[str]:
         yield "interrupted: what was not run counts as not measured; --crbench-resume finishes the run"
     for line in run.get("notes") or []:
         yield printable(str(line), 1000)
+
+
+def _reviewers_place(reviewer: Any) -> str:
+    """Say what a reviewer could reach, where that was bounded; "" for one that ran on the host."""
+    fingerprint = reviewer.get("fingerprint") if isinstance(reviewer, dict) else None
+    image = fingerprint.get("image") if isinstance(fingerprint, dict) else None
+    if not isinstance(image, dict):
+        return ""
+    network = "with the network" if image.get("network") else "without network"
+    short = str(image.get("id")).removeprefix("sha256:")[:12]
+    return f"reviewer: in a container of {image.get('name')} ({short}), {network}"
 
 
 def _by_status(unmeasured: tuple[Verdict, ...]) -> dict[Status, list[Verdict]]:

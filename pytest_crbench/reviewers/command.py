@@ -1,9 +1,13 @@
-"""``cmd:TEMPLATE``: a program of the user's, run on the host in a private copy of the workspace."""
+"""``cmd:TEMPLATE``: a program of the user's, run in a private copy of the workspace.
+
+On the host, or in a container made of an image of the user's (`core.enclosure`).
+"""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from ..core import commands
@@ -14,15 +18,20 @@ from .reading import read_review
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import PurePath
 
     from ..core.commands import Template
+    from ..core.enclosure import Enclosure
     from ..core.model import Review
+    from ..core.processes import Completed
     from .options import ReviewerOptions
     from .protocol import ReviewTask
 
 #: Beside ``{cwd}``, the folder that pytest was started in, and ``{python}``, the interpreter that runs it.
 PLACEHOLDERS = ("base", "head", "diff", "workspace", "out", "title", "body")
 _WHAT = "--crbench-reviewer=cmd:"
+#: Names in the folder that a program is given.
+_REPOSITORY, _DIFF, _REVIEW = "repository", "change.diff", "review"
 
 
 @dataclass(frozen=True)
@@ -31,6 +40,8 @@ class CommandReviewer:
 
     template: Template
     options: ReviewerOptions
+    #: Where the program runs, if not on the host.
+    enclosure: Enclosure | None = None
 
     @property
     def name(self) -> str:
@@ -41,7 +52,8 @@ class CommandReviewer:
     def fingerprint(self) -> Mapping[str, Any]:
         """The command line and the options; what the program itself is, only its version can say."""
         template = scrub(clean(self.template.text), passed_through(self.options.environment))
-        return {"kind": "cmd", "template": template, **self.options.fingerprint()}
+        place = {} if self.enclosure is None else {"image": dict(self.enclosure.fingerprint)}
+        return {"kind": "cmd", "template": template, **self.options.fingerprint(), **place}
 
     @property
     def shareable(self) -> bool:
@@ -56,53 +68,82 @@ class CommandReviewer:
             InfraError: if the private copy cannot be made, or the output cannot be kept.
         """
         with commands.private_folder() as folder:
-            values = self._values(task, folder)
-            workspace = Path(values["workspace"])
-            out = Path(values["out"]) if self.template.uses("out") else None
-            done, raw = host.execute(
-                self.template.fill(values),
-                shown=self.template.words,
-                cwd=workspace,
-                env=commands.environment(self.options.environment, folder / "tmp"),
-                options=self.options,
-                directory=task.directory,
-                out=out,
-                log=task.log,
-            )
+            with commands.filling(folder):
+                task.checkout(folder / _REPOSITORY)
+                (folder / _DIFF).write_bytes(task.diff)
+            if self.enclosure is None:
+                done, raw = self._on_host(task, folder)
+                root: PurePath = folder
+            else:
+                done, raw = self._enclosed(task, folder, self.enclosure)
+                root = PurePosixPath(self.enclosure.root)
             return read_review(
                 raw,
                 format=self.options.format,
                 task=task,
-                workspace=workspace,
+                workspace=Path(root / _REPOSITORY),
                 reviewer=self.name,
-                raw_name=host.STDOUT if out is None else host.OUT,
+                raw_name=host.OUT if self._out else host.STDOUT,
                 duration=done.duration,
             )
 
-    def _values(self, task: ReviewTask, folder: Path) -> dict[str, str]:
-        """Make what the placeholders name, all in ``folder``."""
-        with commands.filling(folder):
-            task.checkout(folder / "repository")
-            (folder / "change.diff").write_bytes(task.diff)
-        request = task.pull_request
-        return {
-            "base": request.base,
-            "head": request.head,
-            "diff": str(folder / "change.diff"),
-            "workspace": str(folder / "repository"),
-            "out": str(folder / "review"),
-            "title": request.title.replace("\0", ""),
-            "body": request.body.replace("\0", ""),
-        }
+    def _on_host(self, task: ReviewTask, folder: Path) -> tuple[Completed, bytes]:
+        return host.execute(
+            self.template.fill(_values(task, folder)),
+            shown=self.template.words,
+            cwd=folder / _REPOSITORY,
+            env=commands.environment(self.options.environment, folder / "tmp"),
+            options=self.options,
+            directory=task.directory,
+            out=folder / self._out if self._out else None,
+            log=task.log,
+        )
+
+    def _enclosed(self, task: ReviewTask, folder: Path, enclosure: Enclosure) -> tuple[Completed, bytes]:
+        options, shown = self.options, self.template.words
+        host.begin(shown, task.directory, task.log)
+        ended = enclosure.run(
+            self.template.fill(_values(task, PurePosixPath(enclosure.root))),
+            folder=folder,
+            cwd=_REPOSITORY,
+            env={name: os.environ[name] for name in options.environment if name in os.environ},
+            timeout=options.timeout,
+            output_limit=options.output_limit,
+            out=self._out,
+        )
+        return host.keep(ended, shown=shown, options=options, directory=task.directory, log=task.log)
+
+    @property
+    def _out(self) -> str | None:
+        return _REVIEW if self.template.uses("out") else None
 
 
-def command_reviewer(template: str, options: ReviewerOptions, cwd: Path) -> CommandReviewer:
+def _values(task: ReviewTask, root: PurePath) -> dict[str, str]:
+    """What the placeholders stand for, where ``root`` is the folder that the program sees."""
+    request = task.pull_request
+    return {
+        "base": request.base,
+        "head": request.head,
+        "diff": str(root / _DIFF),
+        "workspace": str(root / _REPOSITORY),
+        "out": str(root / _REVIEW),
+        "title": request.title.replace("\0", ""),
+        "body": request.body.replace("\0", ""),
+    }
+
+
+def command_reviewer(
+    template: str, options: ReviewerOptions, cwd: Path, enclosure: Enclosure | None = None
+) -> CommandReviewer:
     """Make the reviewer of a command template.
 
-    The program is looked up now, in PATH and beside our interpreter; one that is named by a relative path is
-    relative to ``cwd``, since the command itself runs in the workspace.
+    The program is looked up now: in the enclosure, or in PATH and beside our interpreter; one that is named
+    by a relative path is relative to ``cwd``, since the command itself runs in the workspace.
 
     Raises:
         UsageError: for a bad template, or a program that there is not.
     """
-    return CommandReviewer(commands.template(template, PLACEHOLDERS, what=_WHAT, cwd=cwd), options)
+    read = commands.template(template, PLACEHOLDERS, what=_WHAT, cwd=cwd, here=enclosure is None)
+    if enclosure is not None:
+        enclosure.require(commands.fill(read.words[0], {}))
+    return CommandReviewer(read, options, enclosure)

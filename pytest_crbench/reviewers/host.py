@@ -9,6 +9,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from ..core import processes
+from ..core.enclosure import NOT_A_FILE, Ended, Written
 from ..core.errors import InfraError, ReviewerError
 from ..core.secrets import passed_through, scrub
 from ..core.store import write_atomic
@@ -40,16 +41,14 @@ def execute(
     """Run a program, keep all that it wrote, and return what it did and its review's bytes, without secrets.
 
     ``shown`` is the argv as the user wrote it; ``out`` the file that holds the review, or None for stdout.
-    ``review.stdout``, ``review.stderr``, ``review.out`` and ``review.run.json`` are kept in ``directory``.
+    What is kept in ``directory`` is said by `keep`.
 
     Raises:
         ReviewerError: ``crashed`` (an exit status that is not fine), ``timeout``, or ``unreadable`` (more
             output than the limit, or an output file that is none).
         InfraError: if the files cannot be kept.
     """
-    for name in (STDOUT, STDERR, OUT, RECORD):
-        (directory / name).unlink(missing_ok=True)
-    log(f"reviewer: {printable(' '.join(shown))}")
+    begin(shown, directory, log)
     try:
         done = processes.run(
             argv, cwd=cwd, env=env, timeout=options.timeout, output_limit=options.output_limit
@@ -62,14 +61,42 @@ def execute(
             "for this machine?",
             reason="crashed",
         ) from error
+    written = None if out is None else _output(out, options.output_limit)
+    return keep(Ended(done, written), shown=shown, options=options, directory=directory, log=log)
+
+
+def begin(shown: Sequence[str], directory: Path, log: Callable[[str], None]) -> None:
+    """Say what is run, and remove what an earlier run of it kept in ``directory``."""
+    for name in (STDOUT, STDERR, OUT, RECORD):
+        (directory / name).unlink(missing_ok=True)
+    log(f"reviewer: {printable(' '.join(shown))}")
+
+
+def keep(
+    ended: Ended,
+    *,
+    shown: Sequence[str],
+    options: ReviewerOptions,
+    directory: Path,
+    log: Callable[[str], None],
+) -> tuple[Completed, bytes]:
+    """Keep all that a program wrote, judge how it ended, and return that and its review's bytes.
+
+    ``review.stdout``, ``review.stderr``, ``review.out`` and ``review.run.json`` are kept in ``directory``,
+    without the values of the variables that it was given.
+
+    Raises:
+        ReviewerError: see `execute`.
+        InfraError: if the files cannot be kept.
+    """
+    done = ended.done
     values = passed_through(options.environment)
     stdout = scrub(done.stdout, values)
-    written, problem = (stdout, None) if out is None else _output(out, options.output_limit)
-    written = scrub(written, values)
+    review = stdout if ended.written is None else scrub(ended.written.data, values)
     write_atomic(directory / STDOUT, stdout)
     write_atomic(directory / STDERR, scrub(done.stderr, values))
-    if out is not None:
-        write_atomic(directory / OUT, written)
+    if ended.written is not None:
+        write_atomic(directory / OUT, review)
     record = {
         "argv": list(shown),
         "returncode": done.returncode,
@@ -81,12 +108,16 @@ def execute(
     log(f"reviewer: exit status {done.returncode} after {done.duration:.1f} s")
     if done.left and not done.timed_out:
         log(f"reviewer: ended {done.left} processes that it had left running")
+    if ended.trouble is not None:
+        trouble = scrub(ended.trouble, values)
+        raise ReviewerError(f"the reviewer {printable(shown[0], 80)} {trouble}", reason="crashed")
     _judge(done, shown, options, directory, values)
-    if problem is None and out is None and len(done.stdout) > options.output_limit:
+    problem = ended.written.problem if ended.written is not None else None
+    if ended.written is None and len(done.stdout) > options.output_limit:
         problem = f"wrote more than {options.output_limit} bytes to stdout, of which the middle was not kept"
     if problem is not None:
         raise ReviewerError(f"the reviewer {printable(shown[0])} {problem}", reason="unreadable")
-    return done, written
+    return done, review
 
 
 def _judge(
@@ -134,18 +165,16 @@ def _last_words(text: str) -> str:
     return " ".join(kept) or "nothing on stderr"
 
 
-def _output(path: Path, limit: int) -> tuple[bytes, str | None]:
+def _output(path: Path, limit: int) -> Written:
     """Read the file that the program wrote; a folder, pipe or link out is no review."""
     try:
         mode = path.lstat().st_mode
         if not stat.S_ISREG(mode):
-            return b"", "wrote its review to something that is no regular file"
+            return Written(b"", NOT_A_FILE)
         with path.open("rb") as stream:
             data = stream.read(limit + 1)
     except FileNotFoundError:
-        return b"", None
+        return Written(b"")
     except OSError as error:
-        return b"", f"wrote a review that cannot be read: {error.strerror}"
-    if len(data) > limit:
-        return data[:limit], f"wrote a review of more than {limit} bytes"
-    return data, None
+        return Written(b"", f"wrote a review that cannot be read: {error.strerror}")
+    return Written.within(data, limit)

@@ -16,6 +16,7 @@ from .options import ReviewerOptions
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+    from ..core.enclosure import Enclosure
     from .protocol import Reviewer
 
 __all__ = ["GROUP", "ReviewerOptions", "load"]
@@ -30,10 +31,10 @@ _WAYS = (
 )
 
 
-def load(spec: str, options: ReviewerOptions | None = None) -> Reviewer:
+def load(spec: str, options: ReviewerOptions | None = None, enclosure: Enclosure | None = None) -> Reviewer:
     """Return the reviewer that ``spec`` names (see docs/writing-a-reviewer.md).
 
-    Relative names are relative to the current folder.
+    Relative names are relative to the current folder. ``enclosure`` is where a program runs, if not here.
 
     Raises:
         UsageError: if it names nothing; says what is known, and what may have been meant.
@@ -44,6 +45,11 @@ def load(spec: str, options: ReviewerOptions | None = None) -> Reviewer:
     options.check(tuple(PARSERS))
     spec = spec.strip()
     kind, colon, rest = spec.partition(":")
+    if enclosure is not None and not (colon and kind == "cmd"):
+        raise UsageError(
+            f"--crbench-reviewer-image is for programs; --crbench-reviewer={printable(spec)} is none. Write "
+            "cmd:PROGRAM ARGUMENTS, or leave the image out"
+        )
     if spec in ("human", "human:bare", "none"):
         return _builtin(spec)
     if colon and kind in ("human", "none"):
@@ -51,7 +57,7 @@ def load(spec: str, options: ReviewerOptions | None = None) -> Reviewer:
     if kind in ("cmd", "file"):
         if not rest.strip():
             raise UsageError(f"--crbench-reviewer={spec}: nothing follows {kind!r}. {_WAYS}")
-        return _template(kind, rest.strip(), options)
+        return _template(kind, rest.strip(), options, enclosure)
     if _DRIVE.match(spec) or (not colon and ("/" in spec or "\\" in spec)):
         raise UsageError(
             f"--crbench-reviewer={printable(spec)}: this is a path. Write cmd:{spec} to run a program, or "
@@ -70,11 +76,11 @@ def _builtin(spec: str) -> Reviewer:
     return NoReviewer() if spec == "none" else HumanReviewer(suggestions=spec == "human")
 
 
-def _template(kind: str, template: str, options: ReviewerOptions) -> Reviewer:
+def _template(kind: str, template: str, options: ReviewerOptions, enclosure: Enclosure | None) -> Reviewer:
     if kind == "cmd":
         from .command import command_reviewer
 
-        return command_reviewer(template, options, Path.cwd())
+        return command_reviewer(template, options, Path.cwd(), enclosure)
     from .file import file_reviewer
 
     return file_reviewer(template, options, Path.cwd())

@@ -196,6 +196,18 @@ def pack_folder(folder: Path, prefix: str, owner: int, *, keep: Iterable[str] = 
         InfraError: if the folder cannot be read.
     """
     stream = io.BytesIO()
+    write_folder(stream, folder, prefix, owner, keep=keep)
+    return stream.getvalue()
+
+
+def write_folder(
+    stream: IO[bytes], folder: Path, prefix: str, owner: int, *, keep: Iterable[str] = ()
+) -> None:
+    """Write the tar of `pack_folder` to a stream, one file after the other.
+
+    Raises:
+        InfraError: if the folder cannot be read, or the stream cannot be written to.
+    """
     known = {PurePosixPath(name.strip("/")) for name in keep} | {PurePosixPath(".")}
     root = PurePosixPath(prefix.strip("/"))
     try:
@@ -205,8 +217,10 @@ def pack_folder(folder: Path, prefix: str, owner: int, *, keep: Iterable[str] = 
             for path, mode, content in digest.walk(folder):
                 tar.addfile(*_entry((root / path).as_posix(), mode, content, owner))
     except OSError as error:
-        raise InfraError(f"cannot read {error.filename}: {error.strerror}", reason="disk") from error
-    return stream.getvalue()
+        raise InfraError(
+            f"cannot pack {error.filename or folder}: {error.strerror}. Is the disk of TMPDIR full?",
+            reason="disk",
+        ) from error
 
 
 def only_file(tar: tarfile.TarFile) -> bytes | None:

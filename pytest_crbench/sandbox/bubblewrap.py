@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 WORKDIR, SCRATCH, VENV, TEMP = "/workspace", "/scratch", "/venv", "/tmp"
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
@@ -38,9 +40,26 @@ class View:
     hidden: tuple[Path, ...]
     network: bool
 
-    def command(self, argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> list[str]:
-        """Return the whole command line."""
-        whole = [self.program, *_NAMESPACES, "--hostname", "sandbox"]
+    @contextmanager
+    def command(
+        self, argv: Sequence[str], cwd: str, env: Mapping[str, str]
+    ) -> Iterator[tuple[list[str], int]]:
+        """Give the command line, and an open file that it needs under the same number.
+
+        The options name folders of the host, and bubblewrap itself can be seen from inside (as process 1):
+        they are in the file, which is closed before the command starts.
+        """
+        descriptor = os.memfd_create("options")
+        try:
+            with os.fdopen(os.dup(descriptor), "wb") as stream:
+                stream.write(b"\0".join(map(os.fsencode, self._options(cwd, env))))
+            os.lseek(descriptor, 0, os.SEEK_SET)
+            yield [self.program, "--args", str(descriptor), "--", *argv], descriptor
+        finally:
+            os.close(descriptor)
+
+    def _options(self, cwd: str, env: Mapping[str, str]) -> list[str]:
+        whole = [*_NAMESPACES, "--hostname", "sandbox"]
         if self.network:
             whole += ["--share-net", "--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf"]
         whole += [*_system_folders(), "--proc", "/proc", "--dev", "/dev", "--bind", str(self.temp), TEMP]
@@ -56,7 +75,7 @@ class View:
         whole += ["--remount-ro", "/"]
         for name, value in env.items():
             whole += ["--setenv", name, value]
-        return [*whole, "--chdir", cwd, "--", *argv]
+        return [*whole, "--chdir", cwd]
 
     def _covered(self) -> Iterable[Path]:
         shown = [*map(Path, _SYSTEM), self.interpreter_prefix]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InfraError
 from .engine import engine_errors, run
-from .owner import own_token
+from .owner import is_gone, own_token
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -118,6 +118,23 @@ def remove(client: APIClient, container: str, log: Callable[[str], None]) -> Non
             break
         time.sleep(0.5 * attempt)
     log(f"could not remove a container: {failure}; it ends itself")
+
+
+def reap(client: APIClient, session: str | None, log: Callable[[str], None]) -> int:
+    """Remove containers of ``session`` (None: of every owner that has ended); how many.
+
+    Raises:
+        InfraError: if the engine fails.
+    """
+    wanted = [f"{LABEL}=1"] + ([f"crbench.session={session}"] if session else [])
+    with engine_errors("listing sandboxes"):
+        found = client.containers(all=True, filters={"label": wanted})
+    removed = 0
+    for container in found:
+        if session or is_gone((container.get("Labels") or {}).get("crbench.owner", "")):
+            remove(client, container["Id"], log)
+            removed += 1
+    return removed
 
 
 def build_image(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InfraError
-from . import archive
+from . import archive, transfer
 from .build import PYTHON, SCRATCH, VENV, WORKDIR, remove
 from .engine import engine_errors, run
 from .protocol import ExecResult
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from .protocol import Limits
     from .settings import SandboxSettings
 
-#: Bits of Go's file mode that the engine reports: folder, link, device, pipe, socket, irregular.
-_GO_SPECIAL = 1 << 31 | 1 << 27 | 1 << 26 | 1 << 25 | 1 << 24 | 1 << 21 | 1 << 19
 _GRACE = 2
 #: Seconds after the inner time-out at which the container itself is ended.
 _OUTER = 10.0
@@ -38,7 +35,7 @@ _VARIABLES = {
 #: Exit statuses of a command that something killed: by signal 9, lost by the engine, never told.
 _KILLED = (137, 255, None)
 #: The kernel's counters of a container, cgroup v2 and v1: the engine itself may not notice a kill.
-_MEMORY_EVENTS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
+MEMORY_EVENTS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
 _ENDED = "the sandbox's container has ended; it was killed from outside or its lifetime is over. Run it again"
 #: Stands in for ``timeout -k`` in images without coreutils: argv[1] is seconds, the rest the command.
 _PYTHON_TIMEOUT = """\
@@ -52,6 +49,11 @@ except subprocess.TimeoutExpired:
     code = 124
 sys.exit(128 - code if code < 0 else code)
 """
+
+
+def memory_kills(counters: bytes) -> int:
+    """Read how often the memory limit killed something from the text of `MEMORY_EVENTS`."""
+    return next((int(n) for n in re.findall(rb"^oom_kill (\d+)$", counters, re.M)), 0)
 
 
 class DockerSandbox:
@@ -136,7 +138,7 @@ class DockerSandbox:
         self._must_run()
         chunks, said = self._stream(path)
         try:
-            if said["mode"] & _GO_SPECIAL:
+            if transfer.is_special(said):
                 raise FileNotFoundError(f"{path} is not a regular file")
             if said["size"] > limit:
                 raise InfraError(
@@ -185,18 +187,8 @@ class DockerSandbox:
             FileNotFoundError: if there is none.
             InfraError: if the sandbox is gone.
         """
-        from docker.errors import NotFound
-
-        missing = False
-        with engine_errors(f"reading {path}"):
-            try:
-                # As bytes: the name need not be UTF-8.
-                answer: tuple[Any, dict[str, Any]] = self._client.get_archive(
-                    self._container, os.fsencode(path)
-                )
-            except NotFound:
-                missing = True
-        if missing:
+        answer = transfer.ask(self._client, self._container, path)
+        if answer is None:
             # 404 is a missing file, a missing container, or one that is being removed.
             self._must_run()
             raise FileNotFoundError(path)
@@ -235,10 +227,10 @@ class DockerSandbox:
             return False
         # The engine may still call a container running whose processes have just been killed: what counts
         # is that another command runs.
-        counted = self._run(["cat", *_MEMORY_EVENTS], _OUTER, "/")
+        counted = self._run(["cat", *MEMORY_EVENTS], _OUTER, "/")
         if counted.returncode not in (0, 1) or returncode is None:  # 1: only one of the files is there
             raise InfraError(_ENDED, reason="sandbox-gone")
-        kills = next((int(n) for n in re.findall(rb"^oom_kill (\d+)$", counted.stdout, re.M)), 0)
+        kills = memory_kills(counted.stdout)
         before, self._memory_kills = self._memory_kills, kills
         return kills > before
 

@@ -12,7 +12,6 @@ from ..core import digest
 from . import archive, build, image
 from .container import DockerSandbox
 from .engine import engine_errors
-from .owner import is_gone
 from .pins import resolve
 from .protocol import EnvironmentRef
 
@@ -116,15 +115,7 @@ class DockerBackend:
         Raises:
             InfraError: if the engine fails.
         """
-        wanted = [f"{build.LABEL}=1"] + ([f"crbench.session={session}"] if session else [])
-        with engine_errors("listing sandboxes"):
-            found = self._client.containers(all=True, filters={"label": wanted})
-        removed = 0
-        for container in found:
-            if session or is_gone((container.get("Labels") or {}).get("crbench.owner", "")):
-                build.remove(self._client, container["Id"], self._settings.log)
-                removed += 1
-        return removed
+        return build.reap(self._client, session, self._settings.log)
 
     def _create(self, built: image.Built, tree: Tree, limits: Limits, network: bool) -> str:
         from docker.errors import ImageNotFound

@@ -44,8 +44,10 @@ class Ran:
     duration: float
 
 
-def connect(timeout: float = CALL_TIMEOUT) -> APIClient:
+def connect(timeout: float = CALL_TIMEOUT, otherwise: str = "use --crbench-sandbox=local") -> APIClient:
     """Return a client of the engine that ``DOCKER_HOST`` names (default: the local socket).
+
+    ``otherwise`` is what the message offers to somebody who has none.
 
     Raises:
         InfraError: if no engine answers.
@@ -63,7 +65,7 @@ def connect(timeout: float = CALL_TIMEOUT) -> APIClient:
         return docker.APIClient(**kwargs_from_env(), version=version, timeout=int(timeout))
     except (DockerException, RequestException, OSError) as error:
         raise InfraError(
-            f"no Docker engine answers: {error}. Start one, set DOCKER_HOST, or use --crbench-sandbox=local",
+            f"no Docker engine answers: {error}. Start one, set DOCKER_HOST, or {otherwise}",
             reason="no-engine",
         ) from error
 

@@ -108,10 +108,9 @@ class FolderSandbox:
         whole = [*self._limited(), *argv]
         try:
             if self._view is not None:
-                whole = self._view.command(whole, where, variables)
-                done = self._run(
-                    whole, self._place.workdir.parent, {"PATH": _SYSTEM_PATH}, min(timeout, left)
-                )
+                root, path = self._place.workdir.parent, {"PATH": _SYSTEM_PATH}
+                with self._view.command(whole, where, variables) as (whole, descriptor):
+                    done = self._run(whole, root, path, min(timeout, left), descriptor)
             else:
                 whole = [*_self_ending(min(timeout, left)), *whole]
                 done = self._run(whole, here or PurePosixPath(where), variables, min(timeout, left))
@@ -164,7 +163,9 @@ class FolderSandbox:
         self._closed = True
         trees.remove(self._place.workdir.parent)
 
-    def _run(self, argv: list[str], cwd: object, env: Mapping[str, str], timeout: float) -> ExecResult:
+    def _run(
+        self, argv: list[str], cwd: object, env: Mapping[str, str], timeout: float, *descriptors: int
+    ) -> ExecResult:
         from pathlib import Path
 
         done = run(
@@ -173,6 +174,7 @@ class FolderSandbox:
             env={**env, **self._marks},
             timeout=timeout,
             output_limit=self._limits.output,
+            descriptors=descriptors,
         )
         code = done.returncode
         # A shell's way of telling a signal, as in the other backend.

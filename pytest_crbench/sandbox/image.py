@@ -69,7 +69,7 @@ def find_base(client: APIClient, settings: SandboxSettings, specifier: str) -> B
         InfraError: if it cannot be had, or its Python is not what the specifier asks for.
     """
     name = base_name(settings, specifier)
-    image_id = _inspect_or_pull(client, settings, name)["Id"]
+    image_id = find_or_pull(client, settings, name)["Id"]
     base = _probed(client, settings, name, image_id)
     if not satisfies(base.interpreter.version, specifier):
         raise InfraError(
@@ -158,26 +158,45 @@ def _built(tag: str, found: dict[str, Any]) -> Built:
     return Built(tag, int(said[install.USER_LABEL]), said[_TIMEOUT_LABEL] == "yes")
 
 
-def _inspect_or_pull(client: APIClient, settings: SandboxSettings, name: str) -> dict[str, Any]:
+def find_or_pull(
+    client: APIClient,
+    settings: SandboxSettings,
+    name: str,
+    *,
+    what: str = "base image",
+    option: str = "base-image",
+) -> dict[str, Any]:
+    """Return what the engine says of an image of the user's, pulling it if it is not here.
+
+    Args:
+        client: the engine.
+        settings: how long a pull may take.
+        name: the image.
+        what: what it is for, for messages.
+        option: the option that names it, without ``--crbench-``; also the reason of the error.
+
+    Raises:
+        InfraError: if it cannot be had.
+    """
     from docker.errors import APIError
 
     if (found := find_image(client, name)) is not None:
         return found
-    settings.log(f"pulling base image {name}")
+    settings.log(f"pulling {what} {name}")
     puller = connect(settings.build_timeout)
-    hint = "Pull or build it, or name another one with --crbench-base-image"
-    with engine_errors(f"pulling base image {name}"):
+    hint = f"Pull or build it, or name another one with --crbench-{option}"
+    with engine_errors(f"pulling {what} {name}"):
         try:
             puller.pull(name, tag=None if _has_tag(name) else "latest")
         except APIError as error:
             raise InfraError(
-                f"base image {name} is not here and cannot be pulled: {error.explanation or error}. {hint}",
-                reason="base-image",
+                f"{what} {name} is not here and cannot be pulled: {error.explanation or error}. {hint}",
+                reason=option,
             ) from error
         finally:
             puller.close()
     if (found := find_image(client, name)) is None:
-        raise InfraError(f"base image {name} is not here after a pull. {hint}", reason="base-image")
+        raise InfraError(f"{what} {name} is not here after a pull. {hint}", reason=option)
     return found
 
 

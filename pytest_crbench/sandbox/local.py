@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 #: Raise when the way an environment is built changes what it holds.
 RECIPE = 1
 #: Every process of a sandbox carries this variable, with the sandbox's random name.
-_MARK = "CRBENCH_SANDBOX"
+_MARK = "TASK_SANDBOX"
 _ACCOUNTS = (
     File("passwd", b"root:x:0:0::/:/bin/sh\nuser:x:1000:1000::/scratch/home:/bin/sh\n"),
     File("group", b"root:x:0:\nuser:x:1000:\n"),

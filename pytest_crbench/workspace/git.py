@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
-#: Author and committer of everything that is committed here; fixed, so that commit ids are stable.
-IDENTITY = "crbench <crbench@localhost>"
+#: Author and committer of everything that is committed here: fixed, so that commit ids are stable, and no
+#: hint at where the commits are seen.
+IDENTITY = "Author <author@example.org>"
 DATE = 946684800
 
 #: Takes every attribute away that would change bytes between a tree and its commit, or hide a diff.

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from support.arena import Arena, Plain, plain
+from support.reach import Savanna
 
 from pytest_crbench.sandbox.choose import choose
 from pytest_crbench.sandbox.settings import SandboxSettings, settings_from_environment
@@ -56,3 +57,11 @@ def plain_sandbox(
     isolated = local_backend.describe()["isolation"] == "bubblewrap"
     backend = local_backend if isolated else request.getfixturevalue("docker_backend")
     return partial(plain, backend, tmp_path_factory.mktemp("plain"))
+
+
+@pytest.fixture(scope="module")
+def savanna(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Savanna:
+    """A benchmark full of markers, on a machine where another pull request has been judged already."""
+    made = Savanna(tmp_path_factory.mktemp("machine"), cache)
+    made.furnish()
+    return made

@@ -44,7 +44,7 @@ def test_output_status_and_input(tmp_path: Path) -> None:
 def test_the_environment_is_what_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET", "sesame")
     done = go(
-        "import os; print(sorted(k for k in os.environ if not k.startswith(('CRBENCH_', 'LC_'))))", tmp_path
+        "import os; print(sorted(k for k in os.environ if not k.startswith(('TASK_', 'LC_'))))", tmp_path
     )
     assert done.stdout == b"['PATH']\n"
 

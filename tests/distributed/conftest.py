@@ -72,7 +72,7 @@ class Hanging:
         """Processes of the run that still run, its controller included."""
         named = processes(f"sleep {self.nap}")
         session = self.programs.reviews() and self.programs.session()
-        return [*named, *(processes(f"CRBENCH_SESSION={session}") if session else [])]
+        return [*named, *(processes(f"TASK_SESSION={session}") if session else [])]
 
     def finish(self, process: subprocess.Popen[str]) -> Run:
         """Wait for the end of an interrupted run."""

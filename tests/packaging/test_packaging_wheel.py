@@ -46,7 +46,7 @@ class Installed:
 
 
 def surroundings() -> dict[str, str]:
-    gone = ("PYTHON", "PYTEST_", "CRBENCH_", "OPENAI_", "VIRTUAL_ENV", "GITHUB_STEP_SUMMARY")
+    gone = ("PYTHON", "PYTEST_", "CRBENCH_", "TASK_", "OPENAI_", "VIRTUAL_ENV", "GITHUB_STEP_SUMMARY")
     return {name: value for name, value in os.environ.items() if not name.startswith(gone)}
 
 

@@ -89,7 +89,7 @@ def test_environment_holds_nothing_of_the_host(kit: Any, monkeypatch: pytest.Mon
         env.pop("PWD", None)
         env.pop("TMPDIR", None)
         env.pop("LC_CTYPE", None)
-        assert {name for name in env if not name.startswith("CRBENCH_")} == set()
+        assert {name for name in env if not name.startswith("TASK_")} == set()
     if kit.about["isolation"] != "none":
         assert "sk-of-the-host" not in "".join(seen)
 

@@ -158,8 +158,8 @@ def environment() -> dict[str, str]:
     """The environment of a run: nothing of the outer pytest's."""
     gone = (
         "PYTEST_",
-        "CRBENCH_SESSION",
-        "CRBENCH_PROCESS",
+        "TASK_SESSION",
+        "TASK_PROCESS",
         "OPENAI_",
         "CRBENCH_API_KEY",
         "GITHUB_STEP_SUMMARY",

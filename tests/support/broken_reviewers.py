@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _REVIEWER = """\
 instance=$(sed -n 's:^+++ b/shop/\\([a-z]\\)[0-9]*_.py$:\\1:p' "$1" | head -1)
 out=$2
-echo "$instance $$ $PPID $CRBENCH_SESSION" >> {log}/reviews
+echo "$instance $$ $PPID $TASK_SESSION" >> {log}/reviews
 say() {{
   printf '{{"comments": [{{"path": "shop/%s1_.py", "lines": [2, 2], "body": "This is wrong."}}]}}' "$instance"
 }}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 #: A reviewer that comments on every file of the diff, but has nothing to say on the instance ``quiet``.
 _REVIEWER = """\
 instance=$(sed -n 's:^+++ b/shop/\\([a-z]\\)[0-9]*_.py$:\\1:p' "$1" | head -1)
-echo "$instance $$ $PPID $CRBENCH_SESSION" >> {log}/reviews
+echo "$instance $$ $PPID $TASK_SESSION" >> {log}/reviews
 {hang}
 sleep {seconds}
 if [ "$instance" = "{quiet}" ]; then echo '{{"comments": []}}'; exit; fi
@@ -30,7 +30,7 @@ sed -n 's:^+++ b/\\(shop/[a-z0-9]*_.py\\)$:\\1:p' "$1" | (
 #: An agent that resolves every check, in the checkout that is its working folder.
 _AGENT = """\
 instance=$(sed -n 's:^+++ b/shop/\\([a-z]\\)[0-9]*_.py$:\\1:p' "$1" | head -1)
-echo "$instance $$ $PPID $CRBENCH_SESSION" >> {log}/revisions
+echo "$instance $$ $PPID $TASK_SESSION" >> {log}/revisions
 {hang}
 for file in shop/*_.py; do
   name=$(basename "$file" _.py)
