@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from .agents.load import AgentOptions
     from .agents.protocol import Agent, AgentTask
     from .core.enclosure import Enclosure
     from .core.model import Dataset, Instance, Review, Revision, Trees
     from .reviewers.options import ReviewerOptions
     from .reviewers.protocol import Reviewer, ReviewTask
     from .sandbox.protocol import Backend
+    from .sandbox.settings import SandboxSettings
     from .settings import Settings
 
 
@@ -177,26 +179,30 @@ def as_agent(given: Agent | str, settings: Settings, run: Path | None) -> Agent:
     """
     if not isinstance(given, str):
         return given
-    from .agents.load import AgentOptions, load
+    from .agents.load import load
 
-    return load(
-        given,
-        AgentOptions(
-            timeout=settings.agent_timeout,
-            model=settings.model,
-            base_url=settings.base_url,
-            max_steps=settings.max_steps,
-            max_tokens=settings.max_tokens,
-            max_cost=settings.max_cost,
-            price=settings.price,
-            temperature=settings.temperature,
-            command_timeout=settings.agent_command_timeout,
-            cache=settings.cache,
-            ledger=run / "ledger.json" if run else None,
-            total_cost=settings.max_total_cost,
-            total_tokens=settings.max_total_tokens,
-            environment=settings.agent_env,
-        ),
+    return load(given, agent_options(settings, run))
+
+
+def agent_options(settings: Settings, run: Path | None) -> AgentOptions:
+    """Say what the settings say about the coding agent; ``run`` holds the budget of the whole run."""
+    from .agents.load import AgentOptions
+
+    return AgentOptions(
+        timeout=settings.agent_timeout,
+        model=settings.model,
+        base_url=settings.base_url,
+        max_steps=settings.max_steps,
+        max_tokens=settings.max_tokens,
+        max_cost=settings.max_cost,
+        price=settings.price,
+        temperature=settings.temperature,
+        command_timeout=settings.agent_command_timeout,
+        cache=settings.cache,
+        ledger=run / "ledger.json" if run else None,
+        total_cost=settings.max_total_cost,
+        total_tokens=settings.max_total_tokens,
+        environment=settings.agent_env,
     )
 
 
@@ -233,11 +239,17 @@ def make_backend(settings: Settings, name: str, session: str, log: Callable[[str
         UsageError: for an unknown name, or a cache that cannot be used.
         InfraError: if the named engine does not answer.
     """
-    from .datasets import folder_of
     from .sandbox.choose import choose
-    from .sandbox.settings import SandboxSettings, settings_from_environment
 
     _check_cache(settings.cache)
+    return choose(name, sandbox_settings(settings, session, log))
+
+
+def sandbox_settings(settings: Settings, session: str, log: Callable[[str], None]) -> SandboxSettings:
+    """Say what the settings, and the variables of package indexes, say about sandboxes."""
+    from .datasets import folder_of
+    from .sandbox.settings import SandboxSettings, settings_from_environment
+
     wanted = SandboxSettings(
         cache=settings.cache,
         session=session,
@@ -248,7 +260,7 @@ def make_backend(settings: Settings, name: str, session: str, log: Callable[[str
         hidden=(*(folder_of(spec) for spec in settings.datasets), settings.run_dir),
         log=log,
     )
-    return choose(name, settings_from_environment(wanted))
+    return settings_from_environment(wanted)
 
 
 def _check_cache(folder: Path) -> None:

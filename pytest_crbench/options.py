@@ -88,6 +88,12 @@ OPTIONS: tuple[tuple[str, str, str, str], ...] = (
     ("test-timeout", "value", "SECONDS", "time limit of one hidden test (default 120)"),
     ("cache", "value", "DIR", "folder for archives, trees and environments (default: the user's cache)"),
     ("run-dir", "value", "DIR", "folder that runs are written to (default .crbench/runs)"),
+    (
+        "min-free",
+        "value",
+        "SIZE",
+        "space that cache and run folder must have for a run to start (default 128m; 0 asks for none)",
+    ),
     ("resume", "optional", "RUN", "finish an interrupted run (default: the latest)"),
     (
         "rerun-errors",

@@ -25,6 +25,7 @@ from .core.text import printable
 from .fixtures import FixturePlugin
 from .inputs import run_inputs
 from .interrupt import shield, terminate_as_interrupt
+from .preflight import check_machine, check_sandbox
 from .progress import Progress
 from .record import agent_label, image_of, made_by, now, reviewer_label, run_record
 from .reports import keep_verdict, make_gate, table, write_reports
@@ -85,6 +86,7 @@ class ControllerSession:
 
     def _start(self) -> assemble.Invocation:
         settings = self.settings
+        check_machine(settings)
         replay = find_run(settings.run_dir, settings.replay) if settings.replay else None
         # Both must be there before anything is built: a missing key is told now, not after an hour.
         session = secrets.token_hex(8)
@@ -92,11 +94,12 @@ class ControllerSession:
         agent = assemble.make_agent(settings, None, replay)
         # Inherited by the workers, and by all that any of us starts: what is left at the end is killed.
         os.environ[SESSION_VARIABLE] = session
-        backend = assemble.make_backend(settings, settings.sandbox, session, lambda _line: None)
+        backend = assemble.make_backend(settings, settings.sandbox, session, self._note)
         kill_orphans()
         temporary.reap()
         backend.reap()
         assemble.reap_reviewers(settings, session)
+        check_sandbox(backend, [i for d in self.selection.datasets for i in d.instances])
         run = (
             find_run(settings.run_dir, settings.resume) if settings.resume else settings.run_dir / new_name()
         )

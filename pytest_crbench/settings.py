@@ -12,7 +12,7 @@ from .core.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_SIZES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
+_SIZES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
 _SCORINGS = ("tests",)
 
 
@@ -53,6 +53,7 @@ class Settings:
     test_timeout: float = 120.0
     cache: Path = Path(".crbench/cache")
     run_dir: Path = Path(".crbench/runs")
+    min_free: int = 128 * 1024**2
     resume: str | None = None
     rerun_errors: bool = False
     replay: str | None = None
@@ -72,7 +73,8 @@ class Settings:
 
     def recorded(self) -> dict[str, Any]:
         """The options that say how a run was made, as plain JSON: for results and for resuming."""
-        left_out = {"cache", "run_dir", "ca_bundle", "index_url", "resume", "replay", "rerun_errors"}
+        places = {"cache", "run_dir", "min_free", "ca_bundle", "index_url"}
+        left_out = places | {"resume", "replay", "rerun_errors"}
         plain: dict[str, Any] = {}
         for name, value in vars(self).items():
             if name not in left_out:
@@ -204,7 +206,7 @@ def _temperature(option: str, value: Any) -> float:
 
 
 def _size(option: str, value: Any) -> int:
-    found = re.fullmatch(r"(\d+)\s*([kmg]?)(i?b)?", str(value).strip().lower())
+    found = re.fullmatch(r"(\d+)\s*([kmgt]?)(i?b)?", str(value).strip().lower())
     if not found:
         raise UsageError(f"{option}={value}: expected a size such as 512m or 2g")
     return int(found[1]) * _SIZES[found[2]]
@@ -233,6 +235,7 @@ _CONVERT: dict[str, Callable[[str, Any], Any]] = {
     "test_timeout": _number,
     "cache": _path,
     "run_dir": _path,
+    "min_free": _size,
     "rerun_errors": _flag,
     "repeats": _integer(1),
     "scoring": _words,

@@ -18,6 +18,7 @@ _SHARED = (
     "ca-bundle",
     "index-url",
     "cache",
+    "min-free",
     "memory",
     "cpus",
     "pids",

@@ -85,9 +85,12 @@ def _validate(
     settings: Settings, instances: list[Instance], args: argparse.Namespace
 ) -> tuple[list[list[Validation]], dict[str, Any]]:
     from .. import assemble
+    from ..preflight import check_machine, check_sandbox
 
+    check_machine(settings)
     session = secrets.token_hex(8)
     backend = assemble.make_backend(settings, settings.sandbox, session, lambda _line: None)
+    check_sandbox(backend, instances)
     described = backend.describe()
     print(
         f"crbench: validating {many(len(instances), 'instance')} in the sandbox {backend.name}, "

@@ -106,6 +106,31 @@ class Model:
             self.cache.put(key, question, body)
         return answer
 
+    def listed(self, timeout: float) -> tuple[str, ...]:
+        """Return the names of the models that the endpoint offers; takes no tokens, is not retried.
+
+        Args:
+            timeout: seconds to connect, and between two pieces of the answer.
+
+        Raises:
+            InfraError: with a reason as `complete`; never holds the key.
+        """
+        import openai
+
+        try:
+            data = self._client.models.with_raw_response.list(timeout=timeout).content
+        except openai.APITimeoutError:
+            raise self._hanging(timeout).error() from None
+        except openai.APIStatusError as error:
+            failure = of_status(error.status_code, self._said(error), error.response.headers, self._where)
+            raise failure.error() from None
+        except _connection_errors() as error:
+            raise self._unconnected(error).error() from None
+        try:
+            return tuple(str(one["id"]) for one in json.loads(data)["data"])
+        except (ValueError, KeyError, TypeError):
+            raise self._unreadable(data, "no list of models").error() from None
+
     def _request(
         self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None
     ) -> dict[str, Any]:
@@ -182,10 +207,7 @@ class Model:
         except _connection_errors() as error:
             if "Timeout" in type(error).__name__ or time.monotonic() > end:
                 return self._hanging(limit)
-            cause = error.__cause__ or error
-            said = self._safe(f"{type(cause).__name__}: {cause}")
-            hint = "Check that it runs and --crbench-base-url."
-            return Failure("endpoint", f"no connection to {self._where}: {said}. {hint}", retry=True)
+            return self._unconnected(error)
 
     def _body(self, data: bytes, content_type: str) -> dict[str, Any] | Failure:
         try:
@@ -207,6 +229,12 @@ class Model:
         if body is None:
             return self._safe(decode(error.response.content[:2000])) or "(no text)"
         return self._safe(json.dumps(body, ensure_ascii=False))
+
+    def _unconnected(self, error: Exception) -> Failure:
+        cause = error.__cause__ or error
+        said = self._safe(f"{type(cause).__name__}: {cause}")
+        hint = "Check that it runs and --crbench-base-url."
+        return Failure("endpoint", f"no connection to {self._where}: {said}. {hint}", retry=True)
 
     def _hanging(self, seconds: float) -> Failure:
         return Failure("timeout", f"{self._where} gave no answer within {seconds:.0f} s", retry=True)

@@ -9,14 +9,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..core import digest
+from ..core.errors import InfraError, InvalidInstanceError
 from . import archive, build, image
 from .container import DockerSandbox
 from .engine import engine_errors
 from .pins import resolve
 from .protocol import EnvironmentRef
+from .uv import program
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from docker import APIClient
@@ -54,6 +56,27 @@ class DockerBackend:
             "limits": ["time", "memory", "cpus", "processes", "output", "network"],
             "not_isolated": ["the kernel is shared with the engine's host", "disk use is not limited"],
         }
+
+    def prepare(self, pythons: Sequence[str]) -> None:
+        """Have a base image, pulling it if it is not here.
+
+        Raises:
+            InfraError: if there is none for any of ``pythons``, or uv is missing.
+        """
+        program("resolve environments")
+        tried: dict[str, InfraError] = {}
+        for python in pythons:
+            try:
+                name = image.base_name(self._settings, python)
+                if name not in tried:
+                    image.have_base(self._client, self._settings, name)
+                    return
+            except InvalidInstanceError:
+                continue  # told when that instance's turn comes
+            except InfraError as error:
+                tried[name] = error
+        if tried:
+            raise next(iter(tried.values()))
 
     def environment(self, wanted: Environment) -> EnvironmentRef:
         """Build or reuse the environment image.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InfraError
 from .output import Kept
+from .unanswered import explain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -63,9 +64,10 @@ def connect(timeout: float = CALL_TIMEOUT, otherwise: str = "use --crbench-sandb
         version = first.api_version
         first.close()
         return docker.APIClient(**kwargs_from_env(), version=version, timeout=int(timeout))
-    except (DockerException, RequestException, OSError) as error:
+    except (DockerException, RequestException, OSError, ValueError) as error:
+        said, advice = explain(error)
         raise InfraError(
-            f"no Docker engine answers: {error}. Start one, set DOCKER_HOST, or {otherwise}",
+            f"no Docker engine answers at {said}. {advice}, or {otherwise}",
             reason="no-engine",
         ) from error
 

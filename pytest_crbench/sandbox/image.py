@@ -57,7 +57,11 @@ class Built:
 
 
 def base_name(settings: SandboxSettings, specifier: str) -> str:
-    """Return the name of the base image for a Python specifier."""
+    """Return the name of the base image for a Python specifier; ``{python}`` becomes a minor version.
+
+    Raises:
+        InvalidInstanceError: if no version satisfies the specifier.
+    """
     name = settings.base_image
     return name.replace("{python}", minor_for(specifier)) if "{python}" in name else name
 
@@ -68,9 +72,8 @@ def find_base(client: APIClient, settings: SandboxSettings, specifier: str) -> B
     Raises:
         InfraError: if it cannot be had, or its Python is not what the specifier asks for.
     """
-    name = base_name(settings, specifier)
-    image_id = find_or_pull(client, settings, name)["Id"]
-    base = _probed(client, settings, name, image_id)
+    base = have_base(client, settings, base_name(settings, specifier))
+    name = base.name
     if not satisfies(base.interpreter.version, specifier):
         raise InfraError(
             f"base image {name} has Python {base.interpreter.version}, but the environment asks for "
@@ -79,6 +82,15 @@ def find_base(client: APIClient, settings: SandboxSettings, specifier: str) -> B
             reason="base-image-python",
         )
     return base
+
+
+def have_base(client: APIClient, settings: SandboxSettings, name: str) -> Base:
+    """Return a base image by name, pulling it if it is not here; its Python may be any.
+
+    Raises:
+        InfraError: if it cannot be had, or has no working python3.
+    """
+    return _probed(client, settings, name, find_or_pull(client, settings, name)["Id"])
 
 
 def build_environment(

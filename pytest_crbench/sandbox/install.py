@@ -54,7 +54,7 @@ def install_pins(
     """
     listed = File("pins.txt", ("\n".join(pins) + "\n").encode())
     with build_container(client, settings, image, network=True) as execute:
-        with _reachable_index(client, settings, execute, listed) as (folder, env):
+        with reachable_index(client, settings, execute, listed) as (folder, env):
             done = execute([*_PIP, "-r", f"{folder}/pins.txt"], settings.build_timeout, env)
             if done.returncode != 0:
                 raise InfraError(_pip_failed(done, ", ".join(pins), settings), reason="install")
@@ -75,7 +75,7 @@ def install_editable(
         InvalidInstanceError: if it compiles modules into the tree.
     """
     with build_container(client, settings, image, network=True, capabilities=_TREE_CAPABILITIES) as execute:
-        with _reachable_index(client, settings, execute) as (_folder, env):
+        with reachable_index(client, settings, execute) as (_folder, env):
             done = execute([*_PIP, "--editable", WORKDIR], settings.build_timeout, env)
             if done.returncode != 0:
                 raise InfraError(_pip_failed(done, "the tree (editable)", settings), reason="install")
@@ -102,7 +102,7 @@ def _refuse_compiled(execute: Execute, tree: Tree) -> None:
 
 
 @contextmanager
-def _reachable_index(
+def reachable_index(
     client: APIClient, settings: SandboxSettings, execute: Execute, *files: File
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """Lend a build container a folder with ``files`` and the CA bundle; gives that and pip's variables.

@@ -21,10 +21,10 @@ from .interpreters import Interpreter, find_local
 from .owner import is_gone, own_token
 from .pins import resolve
 from .protocol import EnvironmentRef
-from .uv import find_uv
+from .uv import find_uv, program
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ..core.model import Environment, Tree
     from .protocol import Limits
@@ -102,6 +102,14 @@ class LocalBackend:
             ]
             said |= {"isolation": "none"}
         return {**said, "limits": limits, "not_isolated": open_ends}
+
+    def prepare(self, pythons: Sequence[str]) -> None:
+        """Look for uv, which builds environments; interpreters are looked for one by one, when wanted.
+
+        Raises:
+            InfraError: if it is missing.
+        """
+        program("build environments")
 
     def environment(self, wanted: Environment) -> EnvironmentRef:
         """Build or reuse the virtual environment.

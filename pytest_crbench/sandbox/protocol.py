@@ -121,6 +121,16 @@ class Backend(Protocol):
     def describe(self) -> dict[str, Any]:
         """What is recorded with the results (engine, versions, what is not isolated); plain JSON."""
 
+    def prepare(self, pythons: Sequence[str]) -> None:
+        """Have what environments are built on: called once, before work starts.
+
+        Args:
+            pythons: the version specifiers of all instances. One that can be had is enough.
+
+        Raises:
+            InfraError: if no environment could be built at all, and what to do.
+        """
+
     def environment(self, wanted: Environment) -> EnvironmentRef:
         """Build or reuse the environment; once per content, under a lock that holds between processes.
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import ssl
 import sys
 import threading
 from collections import Counter
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 
 class Index:
@@ -120,11 +122,17 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def serve(index: Index):
-    """Serve an index on a free local port; its address is ``index.url``."""
+def serve(index: Index, *, certificate: tuple[Path, Path] | None = None):
+    """Serve an index on a free local port, over TLS with a ``certificate`` (file, key); see ``index.url``."""
     server = _Server(("127.0.0.1", 0), _handler(index))
     server.daemon_threads = True
-    index.url = f"http://127.0.0.1:{server.server_port}/simple"
+    scheme = "http"
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        scheme = "https"
+    index.url = f"{scheme}://127.0.0.1:{server.server_port}/simple"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:

@@ -113,8 +113,13 @@ def drop(sent: bytes = b"") -> Step:
 class OpenAIServer:
     """Serves a script on a free port of 127.0.0.1 while the ``with`` block runs."""
 
-    def __init__(self, script: list[Step], *, forever: bool = False) -> None:
+    def __init__(
+        self, script: list[Step], *, forever: bool = False, models: tuple[str, ...] | None = None
+    ) -> None:
         self.script = list(script)
+        #: What ``GET /models`` lists (None: the server has no such path), and how often it was asked.
+        self.models = models
+        self.asked_for_models = 0
         self.forever = forever
         #: JSON bodies of the requests, in order, and their headers (lower-case names).
         self.requests: list[dict[str, Any]] = []
@@ -161,6 +166,14 @@ class _Handler(BaseHTTPRequestHandler):
     @property
     def owner(self) -> OpenAIServer:
         return self.server.owner  # type: ignore[attr-defined]
+
+    def do_GET(self) -> None:
+        self.owner.asked_for_models += 1
+        if self.path != "/v1/models" or self.owner.models is None:
+            self.reply(404, json.dumps({"error": {"message": f"no such path {self.path}"}}).encode())
+            return
+        listed = [{"id": name, "object": "model", "created": 1} for name in self.owner.models]
+        self.reply(200, json.dumps({"object": "list", "data": listed}).encode())
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

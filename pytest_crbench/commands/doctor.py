@@ -1,0 +1,128 @@
+"""``crbench doctor``: says what is missing before work starts."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+from typing import TYPE_CHECKING, Any
+
+from .common import settings_of
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from ..core.finding import Finding
+    from ..settings import Settings
+
+#: What only says how results are judged, or how a run that works is cut: nothing on the machine decides it.
+_LEFT_OUT = (
+    "fail-under", "fail-over", "min-coverage", "baseline", "fail-if-regressed", "fail-on-miss", "repeats",
+    "scoring", "rerun-errors",
+)  # fmt: skip
+
+
+def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+    """Add the subcommand; ``run`` is its default ``run``."""
+    from ..options import IMPLIED, OPTIONS, ini_name
+
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "doctor",
+        help="say what is missing before work starts",
+        description="Look at everything that a run would need: programs, sandbox, space, package index, "
+        "model, dataset. The options are those of pytest without `crbench-`; what is not given is taken "
+        "from the pytest configuration of the current folder. Changes nothing. Exit status: 0 a run can "
+        "start, 1 something that it needs is missing, 2 wrong usage.",
+    )
+    parser.add_argument(
+        "--deep",
+        action="store_true",
+        help="also ask the package index from a container, and the endpoint for its models (no tokens)",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    group = parser.add_argument_group("options of a run")
+    for name, kind, metavar, text in OPTIONS:
+        if name in _LEFT_OUT:
+            continue
+        attributes: dict[str, Any] = {"dest": ini_name(name), "help": text, "default": None}
+        if kind == "flag":
+            attributes["action"] = "store_true"
+        else:
+            attributes |= {"metavar": metavar, "action": "append" if kind == "list" else "store"}
+        if kind == "optional":
+            attributes |= {"nargs": "?", "const": IMPLIED[name]}
+        group.add_argument(f"--{name}", **attributes)
+    parser.set_defaults(run=run)
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Look, and print a line for each finding as it comes; the exit status."""
+    from ..core.finding import Level
+    from ..doctor import Examination
+
+    settings, problem = _settings(args)
+    findings: list[Finding] = []
+    looked = Examination(settings, secrets.token_hex(8), deep=args.deep).findings()
+    with contextlib.closing(looked):
+        for finding in _all(problem, looked):
+            findings.append(finding)
+            if not args.json:
+                print(_line(finding), flush=True)
+    lacking = sum(f.level is Level.MISSING for f in findings)
+    if args.json:
+        checks = [{**vars(f), "level": f.level.value} for f in findings]
+        print(json.dumps({"schema": "crbench-doctor-1", "ready": not lacking, "checks": checks}, indent=1))
+    else:
+        print(_conclusion(lacking, sum(f.level is Level.WARNING for f in findings)))
+    return 1 if lacking else 0
+
+
+def _all(problem: Finding | None, others: Iterator[Finding]) -> Iterator[Finding]:
+    if problem is not None:
+        yield problem
+    yield from others
+
+
+def _line(finding: Finding) -> str:
+    advice = f". {finding.advice}" if finding.advice else ""
+    return f"{finding.level.value:<8} {finding.name:<18} {finding.found}{advice}"
+
+
+def _conclusion(lacking: int, warnings: int) -> str:
+    from ..reporting.lines import many
+
+    noted = f", {many(warnings, 'warning')}" if warnings else ""
+    if lacking:
+        return f"crbench doctor: {many(lacking, 'thing')} missing{noted}"
+    return f"crbench doctor: a run can start{noted}"
+
+
+def _settings(args: argparse.Namespace) -> tuple[Settings, Finding | None]:
+    """Read the settings as pytest would read them here; what stands in pytest's way is a finding.
+
+    Raises:
+        UsageError: naming the option.
+    """
+    from ..configuration import configured
+    from ..core.finding import missing
+
+    here = configured(_arguments(args))
+    if here.settings is not None:
+        return here.settings, None
+    given = {name.removeprefix("crbench_"): value for name, value in vars(args).items()}
+    advice = "Run pytest --version here and correct its configuration; what follows is without it"
+    return settings_of(args, **given), missing("pytest", f"does not start here ({here.refusal})", advice)
+
+
+def _arguments(args: argparse.Namespace) -> list[str]:
+    """The options of a run, as pytest takes them."""
+    arguments = []
+    for name, value in vars(args).items():
+        if not name.startswith("crbench_") or value is None:
+            continue
+        option = "--" + name.replace("_", "-")
+        values = value if isinstance(value, list) else [value]
+        arguments += [option if value is True else f"{option}={one}" for one in values]
+    return arguments
