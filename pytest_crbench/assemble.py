@@ -8,7 +8,7 @@ from __future__ import annotations
 import tempfile
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, cast
@@ -17,6 +17,7 @@ from .core.errors import UsageError
 from .core.evaluate import Evaluator, Parts, Places
 from .core.status import OUTSIDE_FAILURES, Status
 from .core.store import Store
+from .core.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from .sandbox.settings import SandboxSettings
     from .settings import Settings
 
+#: Characters of a line in a log.
+_LOG_LINE = 4000
+
 
 @dataclass(frozen=True)
 class Invocation:
@@ -44,12 +48,14 @@ class Invocation:
     replay: Path | None = None
     #: Id of the reviewer's image ("": it runs on the host).
     reviewer_image: str = ""
+    #: Seals the records of the run's store; no program that is started learns it.
+    secret: str = field(default="", repr=False)
 
     def log(self, name: str, line: str) -> None:
         """Append a line to ``logs/<name>.log``; every process of the run may."""
         path = self.run / "logs" / f"{name}.log"
         stamp = time.strftime("%H:%M:%S", time.gmtime())
-        text = " ".join(line.splitlines())
+        text = printable(line, _LOG_LINE)
         # A log that cannot be written (the disk is full) takes no result with it; the store reports that.
         with suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -295,7 +301,13 @@ def make_evaluator(
     rerun = OUTSIDE_FAILURES if settings.rerun_errors else frozenset()
     places = Places(
         run=invocation.run,
-        store=Store(invocation.run, rerun=rerun, invocation=invocation.session),
+        store=Store(
+            invocation.run,
+            rerun=rerun,
+            invocation=invocation.session,
+            secret=invocation.secret,
+            resumed=bool(settings.resume),
+        ),
         # What failed in another run says nothing about this one.
         shared=Store(settings.cache / "shared", rerun=frozenset(Status), invocation=invocation.session),
         log=invocation.log,

@@ -36,6 +36,7 @@ def to_worker(invocation: Invocation) -> dict[str, str]:
         "sandbox": invocation.sandbox,
         "replay": str(invocation.replay or ""),
         "reviewer_image": invocation.reviewer_image,
+        "secret": invocation.secret,
     }
 
 
@@ -52,6 +53,7 @@ def invocation_of_worker(config: pytest.Config) -> Invocation | None:
         worker=given["workerid"],
         replay=Path(told["replay"]) if told["replay"] else None,
         reviewer_image=told["reviewer_image"],
+        secret=told["secret"],
     )
 
 

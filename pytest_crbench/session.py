@@ -119,7 +119,14 @@ class ControllerSession:
             self.record["replay_of"] = replay.name
         write_record(run, self.record)
         image = image_of(self.record["reviewer"]).get("id", "")
-        return assemble.Invocation(run.resolve(), session, backend.name, replay=replay, reviewer_image=image)
+        return assemble.Invocation(
+            run.resolve(),
+            session,
+            backend.name,
+            replay=replay,
+            reviewer_image=image,
+            secret=secrets.token_hex(32),
+        )
 
     def pytest_report_header(self) -> list[str]:
         """Say what is evaluated by what."""

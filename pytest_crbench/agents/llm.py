@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ..core import digest, temporary
+from ..core.errors import AgentError, InfraError
 from ..core.model import Revision
 from . import prompt, tools
 from .loop import Bounds, Conversation
@@ -13,8 +14,10 @@ from .trajectory import Trajectory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from ..llm.client import Model
+    from ..sandbox.protocol import Sandbox
     from .protocol import AgentTask
 
 #: Raised when the loop changes in a way that changes revisions.
@@ -61,7 +64,7 @@ class LlmAgent:
                     self.model, sandbox, self.bounds, trajectory, repeat=task.repeat, log=task.log
                 )
                 stop_reason = conversation.run()
-                sandbox.export(edited)
+                _export(sandbox, edited)
             patch = task.capture(edited)
         return Revision(
             patch=patch,
@@ -78,6 +81,21 @@ class LlmAgent:
             {"role": "system", "content": rules},
             {"role": "user", "content": prompt.instance(task.pull_request, task.review.comments)},
         ]
+
+
+def _export(sandbox: Sandbox, edited: Path) -> None:
+    """Copy the edited tree out; one that is too much to be copied is the agent's doing.
+
+    Raises:
+        AgentError: ``too-large``.
+        InfraError: if the engine or the disk failed.
+    """
+    try:
+        sandbox.export(edited)
+    except InfraError as error:
+        if error.reason != "too-large":
+            raise
+        raise AgentError(str(error), reason=error.reason) from error
 
 
 def _limits(bounds: Bounds) -> dict[str, Any]:

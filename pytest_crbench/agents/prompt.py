@@ -28,7 +28,12 @@ _DESCRIPTION_LIMIT = 20_000
 _FENCE = re.compile(
     r"<(?=\s*/?\s*(?:pull_request_(?:title|description|diff)|review_finding)\b)", re.IGNORECASE
 )
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069]")
+#: Control characters, overrides of the direction, and what no human reader of a comment would see but a
+#: model reads. Joiners and byte order marks stay: honest texts and files have them.
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
+    "\U000e0000-\U000e0fff]"
+)
 _ESCAPE_SEQUENCE = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 
 

@@ -7,11 +7,14 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
+from .errors import TamperedError
 from .trees import scan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from .model import Tree
 
 
 def canonical(value: Any) -> bytes:
@@ -55,7 +58,43 @@ def walk(root: Path) -> Iterator[tuple[str, str, bytes]]:
 def of_tree(root: Path) -> str:
     """Digest of a tree: every path, mode and content (see `walk`); empty folders do not count."""
     whole = hashlib.sha256()
-    for path, mode, content in walk(root):
-        whole.update(b"%s %s\0%d\0" % (mode.encode(), os.fsencode(path), len(content)))
-        whole.update(content)
+    for entry in walk(root):
+        _add(whole, *entry)
     return whole.hexdigest()
+
+
+def verified(tree: Tree) -> Iterator[tuple[str, str, bytes]]:
+    """Walk a tree of the cache (see `walk`), and make sure at the end that it was the recorded one.
+
+    Between the fetching of a tree and its use, programs ran on this machine that could write to the cache.
+
+    Raises:
+        TamperedError: ``cache-changed``; what was made of the tree must not be used.
+        OSError: if something cannot be read.
+    """
+    whole = hashlib.sha256()
+    for entry in walk(tree.path):
+        _add(whole, *entry)
+        yield entry
+    if whole.hexdigest() != tree.digest:
+        raise TamperedError(
+            f"the cached tree {tree.path} was changed after it was fetched: something that ran on this "
+            "machine, the reviewer perhaps, wrote to the cache. The next run makes the tree again",
+            reason="cache-changed",
+        )
+
+
+def verify(tree: Tree) -> None:
+    """Make sure that a tree of the cache is still the recorded one.
+
+    Raises:
+        TamperedError: as `verified`.
+        OSError: if something cannot be read.
+    """
+    for _entry in verified(tree):
+        pass
+
+
+def _add(whole: Any, path: str, mode: str, content: bytes) -> None:
+    whole.update(b"%s %s\0%d\0" % (mode.encode(), os.fsencode(path), len(content)))
+    whole.update(content)

@@ -250,8 +250,15 @@ class Evaluation:
 
     @cached_property
     def changes(self) -> Changes:
-        """What the revision does to the head tree."""
-        return self.owner.parts.changes(self.trees.head, self.revision.patch)
+        """What the revision does to the head tree.
+
+        Raises:
+            TamperedError: if the head that it was read against is not the one that was fetched.
+        """
+        found = self.owner.parts.changes(self.trees.head, self.revision.patch)
+        # The reviewer has run since: what it wrote into our head would become part of the revision.
+        digest.verify(self.trees.head)
+        return found
 
     def verdict(self, check: Check) -> Verdict:
         """Return the verdict on one check.

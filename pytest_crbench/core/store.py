@@ -8,18 +8,19 @@ whose key differs from the wanted one is not used.
 from __future__ import annotations
 
 import errno
+import hmac
 import json
 import os
 import time
 import uuid
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
 from . import digest
-from .errors import STAGE_ERRORS, InfraError, StageError
+from .errors import STAGE_ERRORS, InfraError, StageError, TamperedError
 from .status import Status
 from .text import clean
 
@@ -110,6 +111,10 @@ class Store:
     rerun: frozenset[Status] = frozenset()
     #: Identifies the invocation, so that a failure made in it is not repeated by every check.
     invocation: str = ""
+    #: Known to the processes of the invocation and to no program that they start: seals their records.
+    secret: str = field(default="", repr=False)
+    #: Whether records of earlier invocations may be here; how those are sealed nobody knows any more.
+    resumed: bool = False
 
     def peek(self, name: str, key: str) -> Outcome | None:
         """Return the recorded result of stage ``name`` if it was made under ``key``."""
@@ -118,10 +123,13 @@ class Store:
             if record["key"] != key:
                 return None
             failure = record.get("error")
+            # Half a disk's worth of errors is subtler than half a file.
+            if failure is None and digest.of(record["value"]) != record["digest"]:
+                return None
+            if not self._is_ours(name, record):
+                return Outcome(None, self._forged(name), fresh=False)
             if failure is None:
-                # Half a disk's worth of errors is subtler than half a file.
-                whole = digest.of(record["value"]) == record["digest"]
-                return Outcome(record["value"], None, fresh=False) if whole else None
+                return Outcome(record["value"], None, fresh=False)
             status = Status(failure["status"])
             if status in self.rerun and record.get("invocation") != self.invocation:
                 return None
@@ -192,8 +200,26 @@ class Store:
                 "message": clean(str(failure)),
             }
         record["seconds"] = round(time.monotonic() - began, 3)
+        if self.secret:
+            record["seal"] = self._seal(name, json.loads(clean(json.dumps(record))))
         write_json(self.root / f"{name}.json", record)
         return Outcome(value, error, fresh=True)
+
+    def _is_ours(self, name: str, record: dict[str, Any]) -> bool:
+        if not self.secret or (self.resumed and record.get("invocation") != self.invocation):
+            return True
+        seal = record.pop("seal", None)
+        return isinstance(seal, str) and hmac.compare_digest(seal, self._seal(name, record))
+
+    def _seal(self, name: str, record: dict[str, Any]) -> str:
+        return hmac.new(self.secret.encode(), digest.canonical([name, record]), "sha256").hexdigest()
+
+    def _forged(self, name: str) -> TamperedError:
+        return TamperedError(
+            f"{self.root / name}.json was not written by this run: something that ran on this machine, the "
+            "reviewer perhaps, forged a result. Look at what it does, and start a new run",
+            reason="store-changed",
+        )
 
 
 @contextmanager

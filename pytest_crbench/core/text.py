@@ -6,6 +6,16 @@ import re
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+#: Takes no room or is a blank of another kind: what differs only in these looks the same to a reader.
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2060-\u2065\u206a-\u206f"
+    "\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
+#: What CI services take as a command to them, wherever it stands in a line of a log: Azure Pipelines (and
+#: GitHub's old form), TeamCity, GitLab's folds.
+_COMMAND = re.compile(r"#(?=#(?:\w+)?\[)|(?<=#)#(?=teamcity\[)|(?<=section)_(?=(?:start|end):\d)")
+#: GitHub's commands, where a line begins with them.
+_FIRST = re.compile(r"(?<!\S)::(?=[A-Za-z])")
 
 
 def decode(data: bytes) -> str:
@@ -19,9 +29,19 @@ def clean(text: str) -> str:
 
 
 def printable(text: str, limit: int = 300) -> str:
-    """One line for a terminal: no escape sequences, no bidirectional overrides, at most ``limit`` long."""
+    """One line for a terminal or the log of a CI job, at most ``limit`` long.
+
+    No escape sequences, no bidirectional overrides, nothing invisible, and nothing that a CI service would
+    take as a command to it.
+    """
     line = " ".join(_CONTROL.sub(" ", clean(text)).split())
+    line = inert(_INVISIBLE.sub("\ufffd", line))
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def inert(line: str) -> str:
+    """Return a line in which CI services find no command to them; the same text to a reader."""
+    return _FIRST.sub(": :", _COMMAND.sub(lambda found: found[0] + " ", line))
 
 
 def clip(data: bytes, limit: int) -> tuple[bytes, bool]:

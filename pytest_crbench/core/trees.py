@@ -9,9 +9,36 @@ import hashlib
 import os
 import shutil
 import stat
+import uuid
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+#: Deeper folders are lifted before a tree is removed: `shutil.rmtree` calls itself for each level.
+_LIFTED = 100
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How much an edited tree may hold: files and folders together, and folders within one another."""
+
+    entries: int = 200_000
+    depth: int = 200
+
+    def check(self, entries: int, depth: int) -> None:
+        """Compare what was found so far.
+
+        Raises:
+            TooMuchError: beyond one of the two.
+        """
+        if entries > self.entries:
+            raise TooMuchError(f"more than {self.entries} files and folders")
+        if depth > self.depth:
+            raise TooMuchError(f"folders within one another more than {self.depth} deep")
+
+
+class TooMuchError(Exception):
+    """A tree that nobody wrote by hand; the message says what there is too much of."""
 
 
 @dataclass(frozen=True)
@@ -35,16 +62,18 @@ class Entry:
             return stream.read()
 
 
-def scan(root: Path) -> dict[str, Entry]:
+def scan(root: Path, bounds: Bounds | None = None) -> dict[str, Entry]:
     """List files and links below ``root`` by POSIX path, sorted by its bytes.
 
     Folders and special files do not count; a top-level ``.git`` is left out.
 
     Raises:
         OSError: if a folder cannot be read; an unreadable folder must not look like an empty one.
+        TooMuchError: if there is more than ``bounds``, as soon as that is seen.
     """
     found: dict[str, Entry] = {}
     pending = [""]
+    seen = 0
     while pending:
         folder = pending.pop()
         with os.scandir(root / folder) as entries:
@@ -52,6 +81,9 @@ def scan(root: Path) -> dict[str, Entry]:
                 path = f"{folder}/{entry.name}" if folder else entry.name
                 if path == ".git":
                     continue
+                seen += 1
+                if bounds is not None:
+                    bounds.check(seen, path.count("/"))
                 status = entry.stat(follow_symlinks=False)
                 if stat.S_ISDIR(status.st_mode):
                     pending.append(path)
@@ -89,12 +121,53 @@ def remove(path: Path) -> bool:
         with suppress(OSError):
             path.unlink(missing_ok=True)
         return not os.path.lexists(path)
-    open_up(path)
-    for here, names, _files in os.walk(path):
-        for name in names:
-            open_up(Path(here, name))
+    _within_reach(path)
     shutil.rmtree(path, ignore_errors=True)
     return not os.path.lexists(path)
+
+
+def _within_reach(root: Path) -> None:
+    """Open all folders up, and lift those that lie too deep to be walked or named (PATH_MAX) to the top."""
+    pending = [(root, 0)]
+    while pending:
+        folder, depth = pending.pop()
+        open_up(folder)
+        with suppress(OSError), os.scandir(folder) as entries:
+            for name in [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]:
+                place = folder / name
+                if depth < _LIFTED:
+                    pending.append((place, depth + 1))
+                    continue
+                lifted = root / f".{uuid.uuid4().hex}"
+                open_up(place)
+                with suppress(OSError):
+                    place.rename(lifted)
+                    pending.append((lifted, 1))
+
+
+def stamp(root: Path) -> str:
+    """Digest of every path with its kind, permissions, size and times: cheap, and any edit changes it.
+
+    The time of the last change of status is among them, which no program can set.
+
+    Raises:
+        OSError: if something cannot be read.
+    """
+    lines: list[bytes] = []
+    pending = [os.fsencode(root)]
+    while pending:
+        here = pending.pop()
+        with os.scandir(here) as entries:
+            for entry in entries:
+                about = entry.stat(follow_symlinks=False)
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(entry.path)
+                    lines.append(b"%s\0%o" % (entry.path, about.st_mode))
+                else:
+                    facts = (about.st_mode, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
+                    lines.append(b"%s\0%o %d %d %d" % (entry.path, *facts))
+    prefix = len(os.fsencode(root))
+    return hashlib.sha256(b"\0\0".join(sorted(line[prefix:] for line in lines))).hexdigest()
 
 
 def discard(path: Path) -> None:
@@ -118,27 +191,3 @@ def open_up(path: Path, bits: int = stat.S_IRWXU) -> None:
         mode = path.lstat().st_mode
         if not stat.S_ISLNK(mode) and mode & bits != bits:
             path.chmod(stat.S_IMODE(mode) | bits)
-
-
-def stamp(root: Path) -> str:
-    """Digest of every path with its kind, permissions, size and time: cheap, and any edit changes it.
-
-    Raises:
-        OSError: if a folder cannot be read.
-    """
-    lines: list[bytes] = []
-    pending = [os.fsencode(root)]
-    while pending:
-        here = pending.pop()
-        with os.scandir(here) as entries:
-            for entry in entries:
-                about = entry.stat(follow_symlinks=False)
-                if entry.is_dir(follow_symlinks=False):
-                    pending.append(entry.path)
-                    lines.append(b"%s\0%o" % (entry.path, about.st_mode))
-                else:
-                    lines.append(
-                        b"%s\0%o %d %d" % (entry.path, about.st_mode, about.st_size, about.st_mtime_ns)
-                    )
-    prefix = len(os.fsencode(root))
-    return hashlib.sha256(b"\0\0".join(sorted(line[prefix:] for line in lines))).hexdigest()

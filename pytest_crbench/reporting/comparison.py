@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.compare import remarks
 from ..core.intervals import LEVEL, PAIRED_METHOD
 from ..core.row import key_to_row, sort_key
-from ..core.text import printable
+from ..core.text import inert, printable
 from .escape import code, escaped
 from .lines import is_worth_showing, notes, percent
 from .markdown import bullets, ident
@@ -50,7 +50,7 @@ def comparison_text(found: Comparison, *, listed: int = 20) -> list[str]:
                 lines.append(f"  ... and {len(keys) - listed} more")
     for note in _notes(found):
         lines += ["", *textwrap.wrap(f"Note  {note}", 100, subsequent_indent="      ")]
-    return lines
+    return [inert(line) for line in lines]
 
 
 def comparison_markdown(found: Comparison) -> str:

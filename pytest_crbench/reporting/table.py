@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from ..core.text import printable
+from ..core.text import inert, printable
 from .lines import comments_line, cost_line, coverage_lines, notes, percent, span, worth_showing
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ def table(results: Results, summary: Summary, *, files: str | None = None, width
             break_long_words=name != "files",
             break_on_hyphens=False,
         )
-        found.extend(lines)
+        # A break may have put a command to the CI service at the beginning of a line.
+        found.extend(inert(line) for line in lines)
     return found
 
 

@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING
 
 from ..core import digest
 from ..core.errors import InfraError
+from ..core.trees import Bounds, TooMuchError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -119,20 +120,22 @@ def read_stream(chunks: Iterator[bytes], limit: int) -> tarfile.TarFile:
     return tarfile.open(fileobj=raw, mode="r|", encoding="utf-8", errors="surrogateescape")
 
 
-def unpack(tar: tarfile.TarFile, destination: Path, limit: int) -> None:
+def unpack(tar: tarfile.TarFile, destination: Path, limit: int, bounds: Bounds | None = None) -> None:
     """Write a tar of one folder to ``destination``, without that folder's own name and a top-level ``.git``.
 
     Files keep their executable bit; links are made last, so that nothing is ever written through one;
     devices, pipes and sockets are skipped.
 
     Raises:
-        InfraError: if it holds more than ``limit`` bytes, a path that leaves the folder, or the disk is full.
+        InfraError: ``too-large`` if it holds more than ``limit`` bytes or more than ``bounds``; ``archive``
+            for a path that leaves the folder; ``disk``.
     """
     links: list[tuple[Path, str]] = []
-    left = limit
+    left, bounds = limit, bounds or Bounds()
     try:
         destination.mkdir(parents=True, exist_ok=True)
-        for member in tar:
+        for seen, member in enumerate(tar):
+            bounds.check(seen, member.name.count("/"))
             path = _target(member.name, destination)
             if path is None:
                 continue
@@ -143,13 +146,13 @@ def unpack(tar: tarfile.TarFile, destination: Path, limit: int) -> None:
             elif member.isreg() or member.islnk():
                 left -= member.size
                 if left < 0:
-                    raise InfraError(
-                        f"the tree in the sandbox is larger than {limit} bytes", reason="too-large"
-                    )
+                    raise TooMuchError(f"more than {limit} bytes")
                 _write(tar, member, path, destination)
         for path, target in links:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.symlink_to(target)
+    except TooMuchError as error:
+        raise too_large(error) from error
     except (tarfile.TarError, ValueError) as error:
         raise InfraError(
             f"the sandbox sent an archive that cannot be used: {error}", reason="archive"
@@ -158,6 +161,15 @@ def unpack(tar: tarfile.TarFile, destination: Path, limit: int) -> None:
         raise InfraError(
             f"cannot write {error.filename or destination}: {error.strerror}", reason="disk"
         ) from error
+
+
+def too_large(error: TooMuchError) -> InfraError:
+    """What is said of a tree that is too much to be copied."""
+    return InfraError(
+        f"the tree in the sandbox is larger than may be copied: {error}. What worked there left data or "
+        "build output in it",
+        reason="too-large",
+    )
 
 
 def _target(name: str, destination: Path) -> Path | None:

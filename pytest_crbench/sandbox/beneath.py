@@ -6,15 +6,16 @@ import os
 import shutil
 import stat
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from ..core.errors import InfraError
-from ..core.trees import open_up
-from .archive import inside
+from ..core.trees import Bounds, TooMuchError, open_up
+from .archive import inside, too_large
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
     from ..core.model import File
 
@@ -65,41 +66,44 @@ def read(root: Path, path: str, limit: int) -> bytes:
     return data
 
 
-def copy_tree(source: Path, destination: Path, limit: int) -> None:
+def copy_tree(source: Path, destination: Path, limit: int, bounds: Bounds | None = None) -> None:
     """Copy a tree without a top-level ``.git``: links as links, special files skipped, executable bits kept.
 
     Nothing may be running that could change ``source`` meanwhile.
 
     Raises:
-        InfraError: if it is larger than ``limit`` bytes, or cannot be copied.
+        InfraError: ``too-large`` if it has more than ``limit`` bytes or more than ``bounds``; ``disk``.
     """
-    left = limit
+    left, seen = limit, 0
+    bounds = bounds or Bounds()
+    # No recursion, and no folder that is skipped because it cannot be read: `os.walk` has both.
+    pending = [PurePosixPath()]
     try:
         destination.mkdir(parents=True, exist_ok=True)
-        for folder, names, files in os.walk(source):
-            here = Path(folder)
-            target = destination / here.relative_to(source)
-            for name in [*names, *files]:
-                path = here / name
-                if here == source and name == ".git":
+        while pending:
+            folder = pending.pop()
+            for name in sorted(os.listdir(source / folder)):  # noqa: PTH208  (names only)
+                path, target = source / folder / name, destination / folder / name
+                if path == source / ".git":
                     continue
-                mode = path.lstat().st_mode
-                if stat.S_ISLNK(mode):
-                    (target / name).symlink_to(path.readlink())
-                elif stat.S_ISDIR(mode):
-                    (target / name).mkdir()
+                seen += 1
+                bounds.check(seen, len(folder.parts))
+                status = path.lstat()
+                if stat.S_ISLNK(status.st_mode):
+                    target.symlink_to(path.readlink())
+                elif stat.S_ISDIR(status.st_mode):
+                    target.mkdir()
                     open_up(path, 0o700)
-                elif stat.S_ISREG(mode):
-                    left -= path.lstat().st_size
+                    pending.append(folder / name)
+                elif stat.S_ISREG(status.st_mode):
+                    left -= status.st_size
                     if left < 0:
-                        raise InfraError(
-                            f"the tree in the sandbox is larger than {limit} bytes", reason="too-large"
-                        )
+                        raise TooMuchError(f"more than {limit} bytes")
                     open_up(path, 0o400)
-                    shutil.copyfile(path, target / name, follow_symlinks=False)
-                    (target / name).chmod(0o755 if mode & 0o100 else 0o644)
-            if here == source and ".git" in names:
-                names.remove(".git")
+                    shutil.copyfile(path, target, follow_symlinks=False)
+                    target.chmod(0o755 if status.st_mode & 0o100 else 0o644)
+    except TooMuchError as error:
+        raise too_large(error) from error
     except OSError as error:
         raise InfraError(f"cannot copy {error.filename}: {error.strerror}", reason="disk") from error
 

@@ -132,7 +132,7 @@ def build_tree(client: APIClient, settings: SandboxSettings, environment: Built,
 
     def build(tag: str) -> None:
         entries = partial(
-            archive.add_tree, entries=digest.walk(tree.path), prefix="tree", owner=environment.uid
+            archive.add_tree, entries=digest.verified(tree), prefix="tree", owner=environment.uid
         )
         values = {"image": environment.tag, "uid": environment.uid, "workdir": WORKDIR}
         build_image(client, settings, "tree.Dockerfile.j2", values, tag, entries)

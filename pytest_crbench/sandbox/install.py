@@ -83,7 +83,7 @@ def install_editable(
         done = execute(["find", WORKDIR, "-mindepth", "1", "-delete"], _SHORT)
         if done.returncode != 0:
             raise InfraError(f"cannot clear the tree: {decode(done.stderr)[-_TAIL:]}", reason="install")
-        files = (File(path, content, mode) for path, mode, content in digest.walk(tree.path))
+        files = (File(path, content, mode) for path, mode, content in digest.verified(tree))
         with engine_errors("putting the tree back"):
             client.put_archive(execute.container, "/", archive.pack(files, WORKDIR, uid, keep=[WORKDIR]))
         _commit(client, execute, tag, {})

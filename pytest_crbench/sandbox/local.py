@@ -210,7 +210,7 @@ class LocalBackend:
         try:
             for folder in (place.workdir, place.scratch / "home", place.temp, root / "accounts"):
                 folder.mkdir(parents=True, mode=0o755)
-            beneath.write(place.workdir, "", (File(p, c, m) for p, m, c in digest.walk(tree.path)))
+            beneath.write(place.workdir, "", (File(p, c, m) for p, m, c in digest.verified(tree)))
             if git is not None:
                 _copy_git(git, place.workdir / ".git")
             beneath.write(root / "accounts", "", _ACCOUNTS)

@@ -8,6 +8,7 @@ Layout below the cache folder: ``archives/<sha256>/<file>``, ``mirrors/<key>/`` 
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -60,11 +61,15 @@ class Cache:
         folder = self.root / "trees" / key
         try:
             record = json.loads((folder / "record.json").read_bytes())
-            wanted, seen = str(record["digest"]), str(record["stamp"])
-            same = not self.verify and stamp(folder / "tree") == seen
-            # Other times and sizes need not be other content: a cache may have been copied.
-            if not same and digest.of_tree(folder / "tree") != wanted:
-                return None
+            wanted, before = str(record["digest"]), str(record["stamp"])
+            now = stamp(folder / "tree")
+            if self.verify or now != before:
+                # Other times and sizes need not be other content: a cache may have been copied.
+                if digest.of_tree(folder / "tree") != wanted:
+                    return None
+                # A cache that cannot be written to is as good, only slower.
+                with suppress(InfraError):
+                    write_json(folder / "record.json", {**record, "stamp": now})
         except (OSError, ValueError, KeyError, TypeError):
             return None
         return Tree(folder / "tree", wanted)

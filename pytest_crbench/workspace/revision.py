@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from ..core import temporary
 from ..core.errors import AgentError, InfraError
 from ..core.model import Changes, File
 from ..core.text import printable
-from ..core.trees import scan
+from ..core.trees import Bounds, TooMuchError, scan
 from . import files, git
 from .objects import Commit, commit
 
@@ -36,30 +37,37 @@ _ABSENT = "0" * 40
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
 
 
-def capture(head: Tree, edited: Path, *, limit: int = 10 * _MIB) -> bytes:
+def capture(head: Tree, edited: Path, *, limit: int = 10 * _MIB, bounds: Bounds | None = None) -> bytes:
     """Return ``git diff --binary`` from the recorded head to an edited folder, which may be hostile.
 
     Args:
         head: the tree that was edited.
         edited: the folder as it is now; nothing in it is run or configures anything.
         limit: most bytes of the patch.
+        bounds: most files, and folders within one another, of the edited folder.
 
     Returns:
         The patch; ``b""`` if nothing changed.
 
     Raises:
-        AgentError: ``too-large`` beyond the limit, ``unreadable`` if the folder cannot be read.
+        AgentError: ``too-large`` beyond the limit or the bounds, ``unreadable`` if the folder cannot be read
+            or is none any more.
         InfraError: if git or the disk fails.
     """
     before = _relevant(scan(head.path))
     try:
-        after = _relevant(scan(edited))
+        # A link in its place would lead to other files of this machine.
+        if not stat.S_ISDIR(edited.lstat().st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, "is no folder any more", str(edited))
+        after = _relevant(scan(edited, bounds or Bounds()))
         changed = {path for path in {*before, *after} if not _same(before.get(path), after.get(path))}
         new = {path: after[path] for path in after if path in changed}
         size = sum(entry.size for entry in new.values())
         if size > limit * _CONTENT_FACTOR:
             raise _too_large(f"{len(new)} changed files of {size} bytes together", limit)
         patch = _diff({path: before[path] for path in before if path in changed}, new) if changed else b""
+    except TooMuchError as error:
+        raise _too_large(str(error), limit) from error
     except OSError as error:
         raise AgentError(
             f"cannot read the edited tree {edited}: {error}. The agent must leave its files readable.",

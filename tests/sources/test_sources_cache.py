@@ -17,7 +17,7 @@ from pytest_crbench.core import digest
 from pytest_crbench.core.errors import InfraError, InvalidInstanceError
 from pytest_crbench.core.indexes import IndexSettings
 from pytest_crbench.core.model import Artifact, Source
-from pytest_crbench.core.trees import discard
+from pytest_crbench.core.trees import discard, stamp
 from pytest_crbench.datasets import open_dataset
 from pytest_crbench.sources import fetch
 
@@ -81,7 +81,7 @@ def test_a_changed_tree_is_made_again(index, tmp_path, damage):
     assert log == ["demo-1.tar.gz: the cached tree was changed; it is made again"]
 
 
-def test_a_change_that_keeps_size_and_time_is_found_by_verify(index, tmp_path):
+def test_a_change_that_keeps_size_and_time_is_found(index, tmp_path):
     good = get(index, tmp_path)
     file = good.head.path / "m1.py"
     before = file.stat()
@@ -89,6 +89,18 @@ def test_a_change_that_keeps_size_and_time_is_found_by_verify(index, tmp_path):
     file.write_text("n = 9\n")
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
     file.chmod(0o444)
+    assert get(index, tmp_path).head.path.joinpath("m1.py").read_text() == "n = 1\n"
+
+
+def test_a_record_that_agrees_with_a_changed_tree_is_found_by_verify(index, tmp_path):
+    good = get(index, tmp_path)
+    file = good.head.path / "m1.py"
+    file.chmod(0o644)
+    file.write_text("n = 9\n")
+    file.chmod(0o444)
+    record = good.head.path.parent / "record.json"
+    said = {**json.loads(record.read_bytes()), "stamp": stamp(good.head.path)}
+    record.write_text(json.dumps(said))
     assert get(index, tmp_path).head.path.joinpath("m1.py").read_text() == "n = 9\n"
     assert get(index, tmp_path, verify=True).head.path.joinpath("m1.py").read_text() == "n = 1\n"
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 INPUT_LIMIT = 16 * 1024 * 1024
 #: No system has longer paths, in characters.
 PATH_LIMIT = 4096
+#: Comments of one review that are read; more are refused, not dropped.
+COMMENT_LIMIT = 20_000
 
 
 class Unreadable(ReviewerError):
@@ -81,6 +83,27 @@ class HeadFiles:
             return None
 
 
+class Room:
+    """Counts the comments of one review while they are read, so that a flood ends early."""
+
+    def __init__(self, limit: int = COMMENT_LIMIT) -> None:
+        self.limit = limit
+        self.taken = 0
+
+    def take(self) -> None:
+        """Count one comment.
+
+        Raises:
+            Unreadable: if that is one too many.
+        """
+        self.taken += 1
+        if self.taken > self.limit:
+            raise Unreadable(
+                f"the review has more than the {self.limit} comments that are read. Let the tool report only "
+                "what is about the change."
+            )
+
+
 @dataclass(frozen=True)
 class ParseContext:
     """Where a review was made.
@@ -92,6 +115,7 @@ class ParseContext:
     root: Path | None
     head: HeadFiles
     removed: tuple[str, ...] = ()
+    room: Room = field(default_factory=Room)
 
     def known(self, path: str) -> bool:
         """Whether either side of the pull request is known to have this path."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 BODY_LIMIT = 64 * 1024
 #: Larger line numbers are no line numbers.
 MAX_LINE = 100_000_000
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _BIDI = re.compile(r"[\u202a-\u202e\u2066-\u2069]")
 _SIDES: dict[str, Side] = {
     "left": "left",
@@ -49,6 +49,7 @@ def draft(
     Lines that are 0, missing or no numbers make a comment on the file; no path makes a general one. An
     inverted range is swapped. A suggestion that has no lines of head to replace becomes part of the body.
     """
+    context.room.take()
     where, noted = repository_path(path, context)
     lines, line_flags = line_range(start, end)
     which, side_flags = side_of(side)

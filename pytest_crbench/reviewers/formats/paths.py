@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 OUTSIDE = "outside-tree"
 _DRIVE = re.compile(r"^[A-Za-z]:/")
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+:")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f\u202a-\u202e\u2066-\u2069]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def repository_path(raw: object, context: ParseContext) -> tuple[str | None, tuple[str, ...]]:
