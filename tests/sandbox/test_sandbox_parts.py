@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_crbench.core import digest
 from pytest_crbench.core.errors import InfraError, InvalidInstanceError, UsageError
 from pytest_crbench.core.model import File
 from pytest_crbench.sandbox import archive, beneath, indexes, interpreters, owner
@@ -268,7 +269,7 @@ def test_a_killed_owners_folder_and_processes_are_reaped(
         "from pytest_crbench.sandbox.settings import SandboxSettings\n"
         f"b=LocalBackend(SandboxSettings(cache=Path({str(some.cache)!r}),session='s'),'')\n"
         "e=EnvironmentRef('d','3',(),LocalEnvironment(Path('/usr'),Interpreter('3','p','/usr','m','glibc')))\n"
-        f"with b.open(e,Tree(Path({str(tree)!r}),'d'),limits=Limits()) as box:\n"
+        f"with b.open(e,Tree(Path({str(tree)!r}),{digest.of_tree(tree)!r}),limits=Limits()) as box:\n"
         f"  print('ready',flush=True); box.exec(['sleep',{number!r}],timeout=500)\n"
     )
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
