@@ -64,6 +64,16 @@ def recorded_options(run: Path) -> dict[str, Any]:
     return {k: v for k, v in options.items() if v not in (None, [])} if isinstance(options, dict) else {}
 
 
+def chosen_sandbox(run: Path) -> str:
+    """Return the sandbox that a run chose when it started: resuming keeps to it, whatever is there now.
+
+    Raises:
+        UsageError: if the record is missing or unreadable.
+    """
+    sandbox = read_record(run).get("sandbox")
+    return str(sandbox.get("name", "auto")) if isinstance(sandbox, dict) else "auto"
+
+
 def write_record(run: Path, record: Mapping[str, Any]) -> None:
     """Write ``run.json``.
 

@@ -29,7 +29,7 @@ from .preflight import check_machine, check_sandbox
 from .progress import Progress
 from .record import agent_label, image_of, made_by, now, reviewer_label, run_record
 from .reports import keep_verdict, make_gate, table, write_reports
-from .rundir import find_run, new_name, read_record, write_record
+from .rundir import chosen_sandbox, find_run, new_name, read_record, write_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -94,15 +94,16 @@ class ControllerSession:
         agent = assemble.make_agent(settings, None, replay)
         # Inherited by the workers, and by all that any of us starts: what is left at the end is killed.
         os.environ[SESSION_VARIABLE] = session
-        backend = assemble.make_backend(settings, settings.sandbox, session, self._note)
+        run = (
+            find_run(settings.run_dir, settings.resume) if settings.resume else settings.run_dir / new_name()
+        )
+        sandbox = chosen_sandbox(run) if settings.resume and settings.sandbox == "auto" else settings.sandbox
+        backend = assemble.make_backend(settings, sandbox, session, self._note)
         kill_orphans()
         temporary.reap()
         backend.reap()
         assemble.reap_reviewers(settings, session)
         check_sandbox(backend, [i for d in self.selection.datasets for i in d.instances])
-        run = (
-            find_run(settings.run_dir, settings.resume) if settings.resume else settings.run_dir / new_name()
-        )
         described = backend.describe()
         inputs = run_inputs(settings, self.selection.datasets, reviewer, agent, described)
         self.record = run_record(settings, self.selection.datasets, reviewer, agent, described, inputs)

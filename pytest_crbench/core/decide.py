@@ -10,18 +10,39 @@ from .status import Status
 if TYPE_CHECKING:
     from ..runners.protocol import Observation
 
+DISK_FULL = (
+    "the disk under the sandbox is full, and a test that cannot write says nothing of a review. Free some "
+    "space (crbench clean removes our images), and run it again"
+)
+
 
 def check_head(head: Observation) -> None:
     """Accept the unmodified head only if the hidden test fails there, in its call phase, properly.
 
     Raises:
         InvalidInstanceError: it passes at head (the environment has drifted), or does not run properly.
-        InfraError: the run was killed by a limit, or its canaries did not behave.
+        InfraError: the run reached a limit, or its canaries did not behave. A failure that a limit makes
+            would look like the one that the concern makes.
     """
+    if "disk" in head.limits:
+        raise InfraError(DISK_FULL, reason="disk")
     if head.ending == "timed-out":
-        raise InfraError("the hidden test timed out at the unmodified head; is the machine overloaded?")
-    if head.ending == "out-of-memory":
-        raise InfraError("the hidden test ran out of memory at the unmodified head; raise --crbench-memory")
+        raise InfraError(
+            "the hidden test timed out at the unmodified head; is the machine overloaded? "
+            "--crbench-test-timeout gives it more time",
+            reason="head-timeout",
+        )
+    if head.ending == "out-of-memory" or "memory" in head.limits:
+        raise InfraError(
+            "the hidden test ran out of memory at the unmodified head; raise --crbench-memory",
+            reason="head-memory",
+        )
+    if "processes" in head.limits:
+        raise InfraError(
+            "the hidden test reached the limit of processes and threads at the unmodified head; raise "
+            "--crbench-pids",
+            reason="head-pids",
+        )
     if head.foreign:
         name, file = min(head.foreign.items())
         raise InvalidInstanceError(
@@ -60,6 +81,7 @@ def verdict_of(revised: Observation) -> tuple[Status, str]:
 
     Raises:
         TamperedError: if a canary contradicted itself, or a pass came without the canaries after it.
+        InfraError: if the test did not pass, and the disk was full.
     """
     if revised.canaries == "bent":
         raise TamperedError(
@@ -72,18 +94,25 @@ def verdict_of(revised: Observation) -> tuple[Status, str]:
     if revised.outcome == "passed":
         if revised.ending == "completed" and revised.canaries == "behaved":
             return Status.PASSED, ""
+        if "disk" in revised.limits:
+            raise InfraError(DISK_FULL, reason="disk")
         if revised.ending in ("timed-out", "out-of-memory"):
             return Status.MISSED, f"the test run {_ENDINGS[revised.ending]} after the revision"
         raise TamperedError(
             "the test run ended right after the hidden test's pass, before the canaries that follow it",
             reason="ended-early",
         )
+    if "disk" in revised.limits:
+        raise InfraError(DISK_FULL, reason="disk")
     if revised.ending != "completed":
         return Status.MISSED, f"the test run {_ENDINGS[revised.ending]} after the revision"
     if revised.canaries != "behaved":
         return Status.MISSED, "the test run lost its canaries after the revision"
     detail = revised.message or revised.exception
-    return Status.MISSED, f"{revised.outcome}: {detail}" if detail else revised.outcome
+    said = f"{revised.outcome}: {detail}" if detail else revised.outcome
+    if revised.limits:
+        said += f" (the sandbox's limit of {' and '.join(revised.limits)} was reached)"
+    return Status.MISSED, said
 
 
 _ENDINGS = {"timed-out": "timed out", "out-of-memory": "ran out of memory", "crashed": "crashed"}

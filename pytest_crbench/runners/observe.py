@@ -29,7 +29,8 @@ def observe(
     """Interpret what the supervisor wrote.
 
     Args:
-        result: the supervisor's result: returncode, timed_out, records, forged, output, seconds.
+        result: the supervisor's result: returncode, timed_out, records, forged, output, seconds,
+            limits.
         hidden: file name of the hidden test.
         must_pass: file names of the canaries before and after that must pass.
         must_fail: the same, of those that must fail.
@@ -43,7 +44,7 @@ def observe(
     ending: Ending
     if result["timed_out"]:
         ending = "timed-out"
-    elif oom:
+    elif oom or ("memory" in result["limits"] and not finished):
         ending = "out-of-memory"
     elif not finished:
         ending = "crashed"
@@ -64,6 +65,7 @@ def observe(
         foreign={n: f for n, f in loaded.items() if not _below(f, roots) and n not in _COMMON} or None,
         log=str(result["output"]).encode(),
         duration=float(result["seconds"]),
+        limits=tuple(result["limits"]),
     )
 
 

@@ -25,7 +25,8 @@ class Observation:
     line. ``canaries``: "behaved", "bent" (one said the opposite of what it must, or what was recorded
     contradicts itself: see ``bent``) or "absent" (the run ended before the last of them). ``foreign`` maps
     modules that the tree should have provided to the files they came from instead; ``modules`` counts those
-    that came from the tree.
+    that came from the tree. ``limits`` names the limits of the sandbox that were reached meanwhile, whatever
+    the test made of it: "memory", "processes", "disk".
     """
 
     outcome: Outcome
@@ -39,6 +40,7 @@ class Observation:
     foreign: Mapping[str, str] | None = None
     log: bytes = b""
     duration: float = 0.0
+    limits: tuple[str, ...] = ()
 
     @property
     def proper(self) -> bool:

@@ -22,6 +22,8 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from ..core import digest
+from ..core.decide import DISK_FULL
+from ..core.errors import InfraError
 from ..core.model import File
 from .observe import observe
 from .static import needs_tree_on_path, test_names
@@ -232,9 +234,15 @@ def _tar(changed: Sequence[File]) -> bytes:
 
 
 def _died(done: ExecResult) -> Observation:
-    """Tell why the supervisor left no result: our outer limit, the memory limit, or somebody's kill."""
+    """Tell why the supervisor left no result: our outer limit, the memory limit, or somebody's kill.
+
+    Raises:
+        InfraError: if it found the disk full.
+    """
     from .protocol import Observation
 
+    if b"No space left on device" in done.stderr:  # its own words: the test's go elsewhere
+        raise InfraError(DISK_FULL, reason="disk")
     ending: Ending = "timed-out" if done.timed_out else "out-of-memory" if done.oom_killed else "crashed"
     return Observation(
         outcome="absent",

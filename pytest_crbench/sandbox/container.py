@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.errors import InfraError
 from . import archive, transfer
 from .build import PYTHON, SCRATCH, VENV, WORKDIR, remove
-from .engine import engine_errors, run
+from .engine import ENDED, engine_errors, run
 from .protocol import ExecResult
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ _VARIABLES = {
 _KILLED = (137, 255, None)
 #: The kernel's counters of a container, cgroup v2 and v1: the engine itself may not notice a kill.
 MEMORY_EVENTS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
-_ENDED = "the sandbox's container has ended; it was killed from outside or its lifetime is over. Run it again"
 #: Stands in for ``timeout -k`` in images without coreutils: argv[1] is seconds, the rest the command.
 _PYTHON_TIMEOUT = """\
 import os, signal, subprocess, sys
@@ -229,7 +228,7 @@ class DockerSandbox:
         # is that another command runs.
         counted = self._run(["cat", *MEMORY_EVENTS], _OUTER, "/")
         if counted.returncode not in (0, 1) or returncode is None:  # 1: only one of the files is there
-            raise InfraError(_ENDED, reason="sandbox-gone")
+            raise InfraError(ENDED, reason="sandbox-gone")
         kills = memory_kills(counted.stdout)
         before, self._memory_kills = self._memory_kills, kills
         return kills > before
@@ -238,7 +237,7 @@ class DockerSandbox:
         with engine_errors("looking at the sandbox"):
             state = self._client.inspect_container(self._container)["State"]
         if not state["Running"] or state.get("Dead"):
-            raise InfraError(_ENDED, reason="sandbox-gone")
+            raise InfraError(ENDED, reason="sandbox-gone")
 
     def _must_be_open(self) -> None:
         if self._closed or self._exported:

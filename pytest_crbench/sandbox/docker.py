@@ -12,7 +12,7 @@ from ..core import digest
 from ..core.errors import InfraError, InvalidInstanceError
 from . import archive, build, image
 from .container import DockerSandbox
-from .engine import engine_errors
+from .engine import connect, engine_errors
 from .pins import resolve
 from .protocol import EnvironmentRef
 from .uv import program
@@ -39,6 +39,7 @@ class DockerBackend:
         self._environments: dict[Environment, EnvironmentRef] = {}
         self._trees: dict[tuple[image.Built, str], str] = {}
         self._version: dict[str, Any] | None = None
+        self._in_doubt = False
 
     def describe(self) -> dict[str, Any]:
         """Return engine, base image and isolation, as plain JSON."""
@@ -120,17 +121,34 @@ class DockerBackend:
         Raises:
             InfraError: if the engine or its disk fails.
         """
-        built: image.Built = environment.handle
-        container = self._create(built, tree, limits, network)
-        sandbox = DockerSandbox(self._client, container, built, limits, self._settings)
+        with self._doubting():
+            built: image.Built = environment.handle
+            container = self._create(built, tree, limits, network)
+            sandbox = DockerSandbox(self._client, container, built, limits, self._settings)
+            try:
+                with engine_errors("starting a sandbox"):
+                    self._client.start(container)
+                if git is not None:
+                    self._put_git(container, built, git)
+                yield sandbox
+            finally:
+                sandbox.close()
+
+    @contextmanager
+    def _doubting(self) -> Iterator[None]:
+        """Once an engine has failed, ask briefly whether it answers: not every check waits for a hung one.
+
+        Raises:
+            InfraError: if it does not.
+        """
+        if self._in_doubt:
+            connect().close()
+            self._in_doubt = False
         try:
-            with engine_errors("starting a sandbox"):
-                self._client.start(container)
-            if git is not None:
-                self._put_git(container, built, git)
-            yield sandbox
-        finally:
-            sandbox.close()
+            yield
+        except InfraError as error:
+            self._in_doubt = error.reason == "engine"
+            raise
 
     def reap(self, session: str | None = None) -> int:
         """Remove containers of ``session`` (None: of every owner that has ended); how many.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from contextlib import contextmanager
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
 
     from docker import APIClient
 
-#: Seconds that one ordinary API call may take.
+#: Seconds that one ordinary API call may take, unless the variable says otherwise.
 CALL_TIMEOUT = 60
+TIMEOUT_VARIABLE = "DOCKER_CLIENT_TIMEOUT"
 _PING_TIMEOUT = 2
 #: Seconds between looks at a command whose output stream stays open: a child in the background may hold it.
 _LOOK = 3.0
@@ -30,6 +32,13 @@ _GONE = (
     "removal in progress",
     "marked for removal",
     "container is stopped",
+)
+#: Whichever call notices it first, it is told in the same words.
+ENDED = "the sandbox's container has ended; it was killed from outside or its lifetime is over. Run it again"
+#: No limit of ours ends what runs in a paused container, and a time-out of it would say nothing.
+PAUSED = (
+    "somebody paused the sandbox's container (docker pause, or a snapshot that takes long); "
+    "end what pauses it, and run it again"
 )
 
 
@@ -45,10 +54,12 @@ class Ran:
     duration: float
 
 
-def connect(timeout: float = CALL_TIMEOUT, otherwise: str = "use --crbench-sandbox=local") -> APIClient:
+def connect(timeout: float | None = None, otherwise: str = "use --crbench-sandbox=local") -> APIClient:
     """Return a client of the engine that ``DOCKER_HOST`` names (default: the local socket).
 
-    ``otherwise`` is what the message offers to somebody who has none.
+    Args:
+        timeout: seconds that one call may take; by default those of ``DOCKER_CLIENT_TIMEOUT``, or 60.
+        otherwise: what the message offers to somebody who has no engine.
 
     Raises:
         InfraError: if no engine answers.
@@ -63,13 +74,20 @@ def connect(timeout: float = CALL_TIMEOUT, otherwise: str = "use --crbench-sandb
         first.ping()
         version = first.api_version
         first.close()
-        return docker.APIClient(**kwargs_from_env(), version=version, timeout=int(timeout))
+        return docker.APIClient(**kwargs_from_env(), version=version, timeout=int(timeout or _call_timeout()))
     except (DockerException, RequestException, OSError, ValueError) as error:
         said, advice = explain(error)
         raise InfraError(
             f"no Docker engine answers at {said}. {advice}, or {otherwise}",
             reason="no-engine",
         ) from error
+
+
+def _call_timeout() -> int:
+    said = os.environ.get(TIMEOUT_VARIABLE, "")
+    if said and not (said.isdigit() and int(said)):
+        raise InfraError(f"{TIMEOUT_VARIABLE}={said}: wants whole seconds, at least 1", reason="no-engine")
+    return int(said or CALL_TIMEOUT)
 
 
 @contextmanager
@@ -88,10 +106,7 @@ def engine_errors(doing: str) -> Iterator[None]:
     except APIError as error:
         said = str(error.explanation or error)
         if any(phrase in said.lower() for phrase in _GONE):
-            raise InfraError(
-                f"{doing}: the container is gone ({said}); it was ended from outside. Run it again",
-                reason="sandbox-gone",
-            ) from error
+            raise InfraError(f"{doing}: {ENDED} ({said})", reason="sandbox-gone") from error
         if "no space left" in said.lower():
             raise InfraError(
                 f"{doing}: the engine's disk is full ({said}). Free some space (crbench clean)", reason="disk"
@@ -123,7 +138,7 @@ def run(
     now) this returns with ``late`` set while the command may still run; the caller ends the container.
 
     Raises:
-        InfraError: if the engine or the container is gone.
+        InfraError: if the engine or the container is gone, or the container is paused for long.
     """
     began = time.monotonic()
     with engine_errors("starting a command in the sandbox"):
@@ -132,6 +147,7 @@ def run(
         )
     pump = _Pump(client, made["Id"], output)
     end = began + deadline
+    paused = False
     while not pump.ended.wait(max(min(_LOOK, end - time.monotonic()), 0.0)):
         if time.monotonic() >= end:
             return _gather(pump, None, late=True, began=began)
@@ -139,6 +155,10 @@ def run(
             if not client.exec_inspect(made["Id"])["Running"]:
                 pump.ended.wait(_DRAIN)
                 break
+            # Committing an image pauses a container, too, but not for two looks.
+            before, paused = paused, bool(client.inspect_container(container)["State"].get("Paused"))
+        if before and paused:
+            raise InfraError(PAUSED, reason="sandbox-paused")
     if pump.failure is not None:
         with engine_errors("reading a command's output"):
             raise pump.failure

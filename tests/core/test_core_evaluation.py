@@ -193,7 +193,7 @@ def test_a_limit_that_head_does_not_run_under_is_no_miss(
     assert judge(evaluator(tmp_path, cache, Says(), Writes(FIX)), dataset).status is Status.PASSED
     tight = evaluator(tmp_path, cache, Says(), Writes(FIX), run="tight", **limit)
     verdict = judge(tight, dataset)
-    assert verdict.status is status
+    assert verdict.status is status, verdict.reason
     assert status is not Status.INVALID or "--crbench-memory" in verdict.reason
     # Finishing the first run under the new limit does not mix what was measured under two.
     resumed = evaluator(tmp_path, cache, Says(), Writes(FIX), **limit)

@@ -75,6 +75,20 @@ class Engine:
         self.stop(kill=kill)
         self.start()
 
+    @contextmanager
+    def hanging(self) -> Iterator[None]:
+        """Stop its processes where they are: connections are taken, nothing is answered."""
+        assert self._process is not None
+        containerd = int((self.root / "exec/containerd/containerd.pid").read_text())
+        stopped = [self._process.pid, containerd]
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in stopped:
+                os.kill(pid, signal.SIGCONT)
+
     def docker(self, *args: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run the docker command against this engine."""
         argv = ["docker", "-H", self.url, *args]

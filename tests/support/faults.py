@@ -4,14 +4,15 @@
 
     The engine is stopped in the middle of a run.
 
-    Anything that a reader should know besides.
+    Anything that a reader should know besides. A long message is wrapped and goes on to the end; where it
+    depends on the moment, ``//`` stands between messages of which one is told.
 
     Status: infra_error
     Message: the Docker engine does not answer
 
 ``Status`` names what the checks that the fault hits become: statuses of ours, or ``none`` where the run
-ends before there is a check. ``Message`` is a part of what the user is told; the fixture ``fault`` holds both,
-and a test that does not look for its message fails.
+ends before there is a check. ``Message`` is a part of what the user is told; the fixture ``fault`` holds
+both, and a test that does not look for its message fails.
 """
 
 from __future__ import annotations
@@ -72,9 +73,10 @@ class Told:
         return status
 
     def assert_told(self, text: str) -> None:
-        """The message is a part of ``text``, whatever its lines."""
+        """The message (or one of several) is a part of ``text``, whatever its lines."""
         self.looked = True
-        assert self.message in " ".join(text.split()), text
+        plain = " ".join(text.split())
+        assert any(message in plain for message in self.message.split(" // ")), text
 
 
 def parse(module: str, test: str, docstring: str | None) -> Fault:
@@ -84,6 +86,9 @@ def parse(module: str, test: str, docstring: str | None) -> Fault:
         ValueError: if it has not the form above.
     """
     lines = inspect.cleandoc(docstring or "").splitlines()
+    for index, line in enumerate(lines):
+        if line.startswith("Message: "):
+            lines[index:] = [" ".join(" ".join(lines[index:]).split())]
     fields = dict(line.split(": ", 1) for line in lines if line.startswith(("Status: ", "Message: ")))
     if not lines or not lines[0].endswith(".") or set(fields) != {"Status", "Message"}:
         raise ValueError(f"{module}::{test}: wants what is broken, and lines 'Status: …' and 'Message: …'")

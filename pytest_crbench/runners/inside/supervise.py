@@ -20,6 +20,15 @@ import time
 from typing import Any
 
 _PR_SET_DUMPABLE = 4
+#: Where the kernel counts that a limit was reached, cgroup v2 and v1: the limit, the line's name, the file.
+_COUNTERS = (
+    ("memory", "oom_kill", "/sys/fs/cgroup/memory.events"),
+    ("memory", "oom_kill", "/sys/fs/cgroup/memory/memory.oom_control"),
+    ("processes", "max", "/sys/fs/cgroup/pids.events"),
+    ("processes", "max", "/sys/fs/cgroup/pids/pids.events"),
+)
+#: A file system with less than this is full, whoever filled it.
+_LEAST_SPACE = 1024 * 1024
 
 
 def main() -> None:
@@ -67,6 +76,7 @@ def run(plan: dict[str, Any]) -> dict[str, Any]:
     os.write(key_start, key)
     os.close(key_start)
     argv = [sys.executable, "-s", "-B", plan["launcher"], str(write_end), str(key_end)]
+    before = counted()
     began = time.monotonic()
     process = subprocess.Popen(
         argv,
@@ -102,7 +112,30 @@ def run(plan: dict[str, Any]) -> dict[str, Any]:
         "forged": records.forged,
         "output": output.text(),
         "seconds": round(time.monotonic() - began, 3),
+        "limits": reached(before, plan["workdir"]),
     }
+
+
+def counted() -> dict[str, int]:
+    """How often each limit was reached, as far as the kernel tells in here."""
+    found = {}
+    for limit, name, path in _COUNTERS:
+        try:
+            with open(path, encoding="ascii") as stream:
+                lines = [line.split() for line in stream]
+        except OSError:
+            continue
+        for words in lines:
+            if len(words) == 2 and words[0] == name:
+                found[limit] = int(words[1])
+    return found
+
+
+def reached(before: dict[str, int], folder: str) -> list[str]:
+    """Name the limits that were reached since ``before``, and ``disk`` if that of the folder is full."""
+    limits = [limit for limit, count in counted().items() if count > before.get(limit, 0)]
+    space = os.statvfs(folder)
+    return [*limits, "disk"] if space.f_bavail * space.f_frsize < _LEAST_SPACE else limits
 
 
 def remove(workdir: str, path: str) -> None:
