@@ -86,7 +86,8 @@ def test_no_engine_answers_where_docker_was_asked_for(
     """No engine answers, and --crbench-sandbox=docker was given.
 
     Status: none
-    Message: Start one, set DOCKER_HOST, or use --crbench-sandbox=local
+    Message: the socket does not exist. Install and start a Docker engine, or correct DOCKER_HOST, or use
+        --crbench-sandbox=local
     """
     box = rig(checks=("a1",))
     done = box.run(env={"DOCKER_HOST": f"unix://{tmp_path}/none.sock"}, trouble=False)
