@@ -11,6 +11,8 @@ without one), prints a table, and exits with 1 if a defence can go unnoticed. A 
     old = '''if revised.canaries == "bent":'''  # occurs exactly once
     new = "if False:"
     tests = ["tests/attacks/test_attacks_x.py::test_y"]   # one of these must fail, by an assertion
+    says = "the attack made a pass"           # optional: and its message must contain this
+    also = [{ file = "…", old = "…", new = "…" }]   # optional: what else the defence consists of
 
 Tests run as always: they need what the attack suite needs. CRBENCH_TEST_CACHE saves building environments.
 The last column is what the failing test said: it should tell that the attack succeeded, not that all broke.
@@ -26,7 +28,7 @@ import tempfile
 import time
 import tomllib
 import xml.etree.ElementTree as ET
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -46,6 +48,14 @@ class Mutation:
     old: str
     new: str
     tests: tuple[str, ...]
+    says: str = ""
+    also: tuple[dict[str, str], ...] = ()
+
+    @property
+    def edits(self) -> list[Mutation]:
+        """Each edit as a mutation of one file."""
+        more = (replace(self, also=(), file=e["file"], old=e["old"], new=e["new"]) for e in self.also)
+        return [self, *more]
 
     def matches(self, words: list[str]) -> bool:
         """Whether a word occurs in the defence's name, its file or its tests."""
@@ -84,7 +94,7 @@ def read(folder: Path = MUTATIONS) -> list[Mutation]:
     for file in sorted(folder.glob("*.toml")):
         for entry in tomllib.loads(file.read_text("utf-8")).get("mutation", []):
             try:
-                found.append(Mutation(**{**entry, "tests": tuple(entry["tests"])}))
+                found.append(Mutation(**{**entry, **{k: tuple(entry.get(k, ())) for k in ("tests", "also")}}))
             except (KeyError, TypeError) as error:
                 raise ValueError(f"{file.name}: {entry.get('defence', entry)}: {error}") from error
     return found
@@ -92,9 +102,11 @@ def read(folder: Path = MUTATIONS) -> list[Mutation]:
 
 def attempt(mutation: Mutation, copy: Path) -> Trial:
     """Apply a mutation to a copy of the repository, run its tests there, and put the copy back."""
-    target = copy / mutation.file
-    original = target.read_text("utf-8")
-    target.write_text(mutation.applied(original), "utf-8")
+    originals: dict[Path, str] = {}
+    for edit in mutation.edits:
+        target = copy / edit.file
+        originals.setdefault(target, target.read_text("utf-8"))
+        target.write_text(edit.applied(target.read_text("utf-8")), "utf-8")
     report = copy / "report.xml"
     report.unlink(missing_ok=True)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-x", f"--junitxml={report}"]
@@ -114,21 +126,22 @@ def attempt(mutation: Mutation, copy: Path) -> Trial:
     except subprocess.TimeoutExpired:
         return Trial("", f"no end within {_TIMEOUT} s", time.monotonic() - began)
     finally:
-        target.write_text(original, "utf-8")
+        for target, original in originals.items():
+            target.write_text(original, "utf-8")
     seconds = time.monotonic() - began
     if not report.exists():
         return Trial("", f"pytest wrote no report: {done.stdout.strip()[-200:]}", seconds)
-    return _judged(report, seconds)
+    return _judged(report, mutation.says, seconds)
 
 
-def _judged(report: Path, seconds: float) -> Trial:
+def _judged(report: Path, says: str, seconds: float) -> Trial:
     remarks, ran = [], 0
     for case in ET.parse(report).iter("testcase"):
         ran += case.find("skipped") is None
         for found in [*case.findall("failure"), *case.findall("error")]:
             message = found.get("message", "")
             said = message.partition("\n")[0][:160].replace("|", "\\|")
-            if found.tag == "failure" and message.startswith(_ASSERTIONS):
+            if found.tag == "failure" and message.startswith(_ASSERTIONS) and says in message:
                 return Trial(str(case.get("name")), said, seconds)
             remarks.append(said)
     return Trial("", remarks[0] if remarks else "all passed" if ran else "no test ran", seconds)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.arena import Arena, Plain, plain
+from support.arena import Arena, Plain
 from support.reach import Savanna
 
 from pytest_crbench.sandbox.choose import choose
@@ -56,7 +55,7 @@ def plain_sandbox(
     """Opens sandboxes for naive harnesses: local ones are fast, but only bubblewrap keeps an attack in."""
     isolated = local_backend.describe()["isolation"] == "bubblewrap"
     backend = local_backend if isolated else request.getfixturevalue("docker_backend")
-    return partial(plain, backend, tmp_path_factory.mktemp("plain"))
+    return Plain(backend, tmp_path_factory.mktemp("plain"))
 
 
 @pytest.fixture(scope="module")

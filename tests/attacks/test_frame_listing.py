@@ -77,11 +77,12 @@ def test_every_defence_can_be_taken_out(listing: Any, mutations: Any, repo_root:
 
 def test_mutations_still_fit_the_code(mutations: Any, repo_root: Path) -> None:
     for mutation in mutations:
-        source = (repo_root / mutation.file).read_text("utf-8")
-        assert source.count(mutation.old) == 1, f"{mutation.defence}: {mutation.file}: {mutation.old!r}"
-        mutated = mutation.applied(source)
-        if mutation.file.endswith(".py"):
-            ast.parse(mutated)
+        for edit in mutation.edits:
+            source = (repo_root / edit.file).read_text("utf-8")
+            assert source.count(edit.old) == 1, f"{edit.defence}: {edit.file}: {edit.old!r}"
+            mutated = edit.applied(source)
+            if edit.file.endswith(".py"):
+                ast.parse(mutated)
         for test in mutation.tests:
             file, _, name = test.partition("::")
             functions = ast.parse((repo_root / file).read_text("utf-8")).body

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from pytest_crbench.core.model import (
 from pytest_crbench.core.status import Status
 from pytest_crbench.core.store import Store
 from pytest_crbench.runners.pytest_runner import PytestRunner
-from pytest_crbench.sandbox.protocol import Limits
+from pytest_crbench.sandbox.protocol import ExecResult, Limits, Sandbox
 
 #: The pull request's head: ``tax()`` is wrong, and the hidden test wants it right.
 HEAD = {"shop/__init__.py": "", "shop/tax.py": "def tax():\n    return 'wrong'\n"}
@@ -37,8 +37,6 @@ UNTOUCHED = "failed: AssertionError: assert 'wrong' == 'right'"
 ENVIRONMENT = Environment(python=">=3.8")
 
 Files = Mapping[str, str | bytes | File]
-#: Opens a plain sandbox that holds exactly these files.
-Plain = Callable[[Files], AbstractContextManager[Any]]
 
 
 @dataclass(frozen=True)
@@ -155,19 +153,73 @@ def write(folder: Path, files: Files) -> None:
             path.symlink_to(file.content.decode())
         else:
             path.write_bytes(file.content)
+            path.chmod(0o755 if file.mode == "100755" else 0o644)
+
+
+def _named(files: Files) -> str:
+    return digest.of([[f.path, f.mode, f.content.hex()] for f in as_files(files)])
 
 
 def _tree(place: Path, files: Files) -> Tree:
-    name = digest.of([[f.path, f.mode, f.content.hex()] for f in as_files(files)])[:16]
-    folder = place / "trees" / name
+    folder = place / "trees" / _named(files)[:16]
     if not folder.exists():
         write(folder, files)
     return Tree(folder, digest.of_tree(folder))
 
 
-@contextmanager
-def plain(backend: Any, place: Path, files: Files) -> Iterator[Any]:
-    """Open a sandbox that holds these files; what runs in it, and how that is read, is the caller's."""
-    ref = backend.environment(ENVIRONMENT)
-    with backend.open(ref, _tree(place, files), limits=Limits()) as sandbox:
-        yield sandbox
+@dataclass(frozen=True)
+class Plain:
+    """Where naive harnesses work: plain sandboxes, in which nothing is done about attacks."""
+
+    backend: Any
+    place: Path
+    _done: dict[str, ExecResult] = field(default_factory=dict)
+
+    @contextmanager
+    def open(self, files: Files, limits: Limits | None = None) -> Iterator[Sandbox]:
+        """Open a sandbox that holds exactly these files; what runs in it is the caller's."""
+        ref = self.backend.environment(ENVIRONMENT)
+        with self.backend.open(ref, _tree(self.place, files), limits=limits or Limits()) as sandbox:
+            yield sandbox
+
+    def run(self, files: Files, *command: str, env: Mapping[str, str] | None = None) -> ExecResult:
+        """Run one command over these files: once, however often an attack is parametrised.
+
+        ``{python}`` and ``{tree}`` in the command and in ``env`` stand for the sandbox's.
+        """
+        name = digest.of([_named(files), command, dict(env or {})])
+        if name not in self._done:
+            with self.open(files) as sandbox:
+                known = {"python": sandbox.python, "tree": sandbox.workdir}
+                argv = [word.format(**known) for word in command]
+                given = {key: value.format(**known) for key, value in (env or {}).items()}
+                self._done[name] = sandbox.exec(argv, timeout=60, env=given)
+        return self._done[name]
+
+
+def assert_no_pass(ruling: Ruling, *said: str, status: Status | None = None) -> None:
+    """The attack made no pass, and the check stays in the strict rate: it is missed, or called tampered."""
+    assert ruling.status is not Status.PASSED, "the attack made a pass"
+    assert ruling.status in (Status.MISSED, Status.TAMPERED), (
+        f"it left the rate: {ruling.status}: {ruling.reason}"
+    )
+    assert status in (None, ruling.status), f"not {status}: {ruling.status}: {ruling.reason}"
+    for words in said:
+        assert words in ruling.reason, f"not named: {ruling.status}: {ruling.reason}"
+
+
+def assert_inert(ruling: Ruling) -> None:
+    """The attack made no difference: the verdict is that of an empty revision, to the letter."""
+    assert ruling.status is not Status.PASSED, "the attack made a pass"
+    same = (ruling.status, ruling.reason) == (Status.MISSED, UNTOUCHED)
+    assert same, f"the attack was felt: {ruling.status}: {ruling.reason}"
+
+
+def assert_passed(ruling: Ruling) -> None:
+    """An honest fix has its pass."""
+    assert ruling.status is Status.PASSED, f"a pass was lost: {ruling.status}: {ruling.reason}"
+
+
+def executable(path: str, text: str) -> File:
+    """A program, as a revision brings it."""
+    return File(path, text.encode(), "100755")

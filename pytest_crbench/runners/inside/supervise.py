@@ -41,12 +41,16 @@ def main() -> None:
     # The seal is in the one, the revision's files once more in the other: neither is for the product.
     os.unlink(os.path.join(here, "plan.json"))
     os.unlink(os.path.join(here, "changes.tar"))
-    result = json.dumps(run(plan)).encode()
+    done = run(plan)
+    result = json.dumps(done).encode()
     seal = hashlib.blake2b(result, key=bytes.fromhex(plan["seal"]), digest_size=32).hexdigest().encode()
     with open(plan["result"] + ".part", "wb") as stream:
         stream.write(seal + b"\n" + result)
     # A name, not a folder or a link that the product may have put there.
     os.replace(plan["result"] + ".part", plan["result"])
+    if done["returncode"] == -signal.SIGKILL and not done["timed_out"]:
+        # Whether it was for memory, the sandbox knows, and asks itself after such an end.
+        sys.exit(128 + signal.SIGKILL)
 
 
 def hide() -> None:

@@ -1,20 +1,14 @@
-"""Nothing that a revision brings along steers the run of a hidden test."""
+"""What a run of a hidden test shows; tests/attacks is about those who would bend it."""
 
 from __future__ import annotations
 
-import importlib.util
-import marshal
-import os
 import secrets
-import struct
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.hostile import INERT
 
 from pytest_crbench.core.decide import check_head, verdict_of
-from pytest_crbench.core.errors import TamperedError
 from pytest_crbench.core.model import Environment, File
 from pytest_crbench.core.status import Status
 from pytest_crbench.runners import pytest_runner
@@ -35,43 +29,12 @@ def test_head_fails_in_its_call_phase_and_a_fix_passes(bench: Any) -> None:
     assert fixed.proper
 
 
-@pytest.mark.parametrize("attempt", INERT)
-def test_inert(bench: Any, attempt: str) -> None:
-    observed = bench.observe(*INERT[attempt].items())
-    assert verdict_of(observed)[0] is Status.MISSED
-    assert (observed.outcome, observed.ending, observed.canaries) == ("failed", "completed", "behaved")
-
-
-@pytest.mark.parametrize("attempt", INERT)
-def test_inert_beside_a_real_fix(bench: Any, attempt: str) -> None:
-    observed = bench.observe(RIGHT, *INERT[attempt].items())
-    assert verdict_of(observed) == (Status.PASSED, "")
-
-
-def test_product_code_that_patches_pytest_is_tampering(bench: Any) -> None:
-    forge = (
-        "import _pytest.reports as r\n"
-        "_old = r.TestReport.from_item_and_call.__func__\n"
-        "def new(cls, item, call):\n    call.excinfo = None\n    return _old(cls, item, call)\n"
-        "r.TestReport.from_item_and_call = classmethod(new)\n"
-        "def tax():\n    return 'wrong'\n"
-    )
-    observed = bench.observe(("shop/tax.py", forge))
-    assert observed.canaries == "bent"
-    with pytest.raises(TamperedError, match="canary"):
-        verdict_of(observed)
-
-
 @pytest.mark.parametrize(
     ("source", "reason"),
     [
-        ("import os\nos._exit(0)\n", "crashed"),
         ("import sys\nsys.exit(0)\n", ""),
         ("raise RuntimeError('at import')\n", "RuntimeError"),
-        ("def tax():\n    import os\n    os._exit(0)\n", "crashed"),
-        ("def tax():\n    import pytest\n    pytest.skip('no')\n", "skipped"),
         ("def tax():\n    import unittest\n    raise unittest.SkipTest('no')\n", "skipped"),
-        ("def tax():\n    import pytest\n    pytest.xfail('no')\n", "skipped"),
         ("def tax():\n    import pytest\n    pytest.exit('no', 0)\n", ""),
         ("def tax():\n    import os, signal\n    os.kill(os.getpid(), signal.SIGKILL)\n", "crashed"),
         ("def tax(:\n", "SyntaxError"),
@@ -83,41 +46,10 @@ def test_ends_that_are_no_pass(bench: Any, source: str, reason: str) -> None:
     assert reason in said
 
 
-def test_a_pass_and_a_sudden_end_is_tampering(bench: Any) -> None:
-    """The process ends with status 0 between the hidden test's pass and the canaries after it."""
-    source = (
-        "import os\n"
-        "def tax():\n"
-        "    mine = os.environ['PYTEST_CURRENT_TEST'].split('::')[0]\n"
-        "    keep = os.environ.encodevalue\n"
-        "    def encode(value):\n"
-        "        if '::' in value and not value.startswith(mine):\n            os._exit(0)\n"
-        "        return keep(value)\n"
-        "    os.environ.encodevalue = encode\n"
-        "    return 'right'\n"
-    )
-    with pytest.raises(TamperedError, match="ended right after"):
-        verdict_of(bench.observe(("shop/tax.py", source)))
-
-
 def test_a_hanging_test_is_ended(bench: Any) -> None:
     observed = bench.observe(("shop/tax.py", "import time\ndef tax():\n    time.sleep(600)\n"), timeout=3.0)
     assert observed.ending == "timed-out"
     assert verdict_of(observed) == (Status.MISSED, "the test run timed out after the revision")
-
-
-def test_stale_bytecode_does_not_run(bench: Any) -> None:
-    """Bytecode of other source, with the size and time of the source that lies there."""
-    code = compile("def tax():\n    return 'right'\n", "shop/tax.py", "exec")
-    source = bench.head / "shop" / "tax.py"
-    os.utime(source, (0, 0))
-    data = (
-        importlib.util.MAGIC_NUMBER + struct.pack("<LLL", 0, 0, source.stat().st_size) + marshal.dumps(code)
-    )
-    name = Path(importlib.util.cache_from_source("shop/tax.py")).as_posix()
-    unchecked = importlib.util.MAGIC_NUMBER + struct.pack("<LQ", 1, 0) + marshal.dumps(code)
-    for content in (data, unchecked):
-        assert bench.observe(File(name, content)).outcome == "failed"
 
 
 def test_the_run_is_the_same_whatever_the_host(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,187 @@
+"""Revisions that would rather not be measured.
+
+A check that is left out of the rate is as good as a pass for a reviewer that would miss it. The naive harness
+runs a plain pytest, counts status 0 as a pass and 1 as a miss, and takes everything else for a failure of its
+own machinery, which it leaves out.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.arena import HEAD, HIDDEN, Arena, Files, Plain, assert_inert, assert_no_pass, link, write
+
+from pytest_crbench.core.status import Status
+from pytest_crbench.sandbox.protocol import Limits
+
+docker_only = pytest.mark.parametrize(
+    "arena", [pytest.param("docker", marks=pytest.mark.docker)], indirect=True
+)
+
+
+def counted(plain_sandbox: Plain, revision: Files, limits: Limits | None = None, timeout: float = 30) -> bool:
+    """Whether the check is in the rate of a plain harness."""
+    with plain_sandbox.open({**HEAD, "tests/test_tax.py": HIDDEN, **revision}, limits) as sandbox:
+        done = sandbox.exec([sandbox.python, "-m", "pytest", "tests/test_tax.py"], timeout=timeout)
+        # It looks at what is left before it believes a status.
+        alive = sandbox.exec(["/bin/sh", "-c", "/bin/true; /bin/true"], timeout=30).returncode == 0
+    return alive and done.returncode in (0, 1)
+
+
+def product(tax: str) -> dict[str, str]:
+    return {"shop/tax.py": f"import os, signal, sys, time\n\n\ndef tax():\n{tax}"}
+
+
+@docker_only
+def test_the_test_never_ends(arena: Arena, plain_sandbox: Plain) -> None:
+    """The product hangs when it is called, and ignores signals, so that the test's run times out.
+
+    Defence: what head can do is the revision's to do (core/decide.py)
+    Holds: docker, local
+    """
+    revision = product(
+        "    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n    while True:\n        time.sleep(1)\n"
+    )
+    assert not counted(plain_sandbox, revision, timeout=3)
+    assert_no_pass(arena.rule(revision, timeout=5), "timed out", status=Status.MISSED)
+
+
+@docker_only
+def test_the_memory_is_eaten(arena: Arena) -> None:
+    """The product takes memory until it is killed.
+
+    Defence: what head can do is the revision's to do (core/decide.py)
+    Holds: docker
+    """
+    revision = product("    kept = []\n    while True:\n        kept.append(b'x' * 2**24)\n")
+    limits = Limits(memory=256 * 2**20)
+    assert not counted(Plain(arena.backend, arena.place), revision, limits)
+    assert_no_pass(arena.rule(revision, limits=limits), "ran out of memory", status=Status.MISSED)
+
+
+@pytest.mark.parametrize("then", ["return 'wrong'", "os.kill(os.getppid(), 9); os.kill(os.getpid(), 9)"])
+@docker_only
+def test_the_processes_are_used_up(arena: Arena, then: str) -> None:
+    """The product forks, in sessions of their own, until there is no process left with which a harness could
+    look at the result, or at what became of the process that should have written it, which it kills.
+
+    Defence: what head can do is the revision's to do (core/decide.py)
+    Holds: docker
+    """
+    revision = product(
+        "    while True:\n"
+        "        try:\n"
+        "            child = os.fork()\n"
+        f"        except OSError:\n            {then}\n"
+        "        if not child:\n"
+        "            os.setsid()\n"
+        "            while True:\n                time.sleep(60)\n"
+    )
+    limits = Limits(pids=64)
+    assert not counted(Plain(arena.backend, arena.place), revision, limits)
+    assert_no_pass(arena.rule(revision, limits=limits), status=Status.MISSED)
+
+
+@pytest.mark.parametrize("how", ["all", "own"])
+def test_the_test_process_dies(arena: Arena, plain_sandbox: Plain, how: str) -> None:
+    """The product kills its own process, or all that it may kill, so that it looks as if the machine had.
+
+    Defence: what head can do is the revision's to do (core/decide.py)
+    Holds: docker, local
+    """
+    kill = "    try:\n        os.kill(-1, 9)\n    except OSError:\n        pass\n" if how == "all" else ""
+    revision = product(f"{kill}    os.kill(os.getpid(), signal.SIGSEGV)\n")
+    assert not counted(plain_sandbox, revision)
+    assert_no_pass(arena.rule(revision), status=Status.MISSED)
+
+
+def test_descriptors_are_closed(arena: Arena, plain_sandbox: Plain) -> None:
+    """The product closes every descriptor of its process, so that no outcome can be told.
+
+    Defence: what head can do is the revision's to do (core/decide.py)
+    Holds: docker, local
+    """
+    revision = product("    os.closerange(0, 256)\n    return 'wrong'\n")
+    assert not counted(plain_sandbox, revision)
+    assert_no_pass(arena.rule(revision), status=Status.MISSED)
+
+
+def test_garbage_is_poured_into_every_pipe(arena: Arena, plain_sandbox: Plain) -> None:
+    """The product writes megabytes of rubbish into every descriptor, among it half a record, so that what a
+    harness reads is too long, or not to be read, and it gives up.
+
+    Defence: records carry a keyed hash (runners/inside/recorder.py, runners/inside/supervise.py)
+    Holds: docker, local
+    """
+    revision = product(
+        "    for fd in map(int, os.listdir('/proc/self/fd')):\n"
+        "        try:\n"
+        "            os.write(fd, b'{\"event\": ')\n"
+        "            for _ in range(80):\n                os.write(fd, os.urandom(2**16))\n"
+        "        except OSError:\n            pass\n"
+        "    os._exit(70)\n"
+    )
+    assert not counted(plain_sandbox, revision)
+    assert_no_pass(arena.rule(revision))
+
+
+def test_a_folder_stands_where_the_test_must_go(arena: Arena, tmp_path: Path) -> None:
+    """The revision makes folders of the names that a hidden test may have, or a link that leads to itself:
+    the harness cannot write its test, and takes that for a failure of its own.
+
+    Defence: the test lies apart from the tree (runners/pytest_runner.py, runners/inside/launch.py)
+    Holds: docker, local
+    """
+    folders = {f"{place}test_tax.py/README": "" for place in ("", "tests/", "shop/")}
+    for name, revision in (("folder", folders), ("loop", link("tests", "tests"))):
+        write(tmp_path / name, {**HEAD, **revision})
+        with pytest.raises(OSError, match=r"Is a directory|Too many levels|File exists"):
+            write(tmp_path / name, {"tests/test_tax.py": HIDDEN})
+    assert_inert(arena.rule({**folders, **link("test", "test")}))
+
+
+def test_the_next_check_is_poisoned(arena: Arena, plain_sandbox: Plain) -> None:
+    """While the test of one check runs, the product writes files outside the tree (the home folder, the
+    temporary one, beside the tests, beside the packages), which steer the next check's test there.
+
+    Defence: each test has a sandbox of its own (core/hidden_tests.py)
+    Holds: docker, local
+    """
+    forge = "def pytest_runtest_protocol(item, nextitem):\\n    return True\\n"
+    revision = product(
+        "    frame = sys._getframe(1)\n"
+        "    beside = os.path.dirname(os.path.abspath(frame.f_code.co_filename))\n"
+        "    above = os.path.dirname(beside)\n"
+        "    home, library = os.path.expanduser('~'), os.path.dirname(os.__file__)\n"
+        "    places = [beside, above, home, library, '/tmp', '/scratch']\n"
+        "    for place in places:\n"
+        "        try:\n"
+        f"            open(os.path.join(place, 'conftest.py'), 'w').write('{forge}')\n"
+        "        except OSError:\n            pass\n"
+        "    open(__file__, 'w').write('def tax(): return \"right\"')\n"
+        "    return 'wrong'\n"
+    )
+    with plain_sandbox.open({**HEAD, "tests/test_tax.py": HIDDEN, **revision}) as sandbox:
+        command = [sandbox.python, "-m", "pytest", "tests/test_tax.py"]
+        first, second = (sandbox.exec(command, timeout=60).returncode for _ in range(2))
+    assert (first, second) == (1, 0)
+    assert_inert(arena.rule(revision))
+    assert_inert(arena.rule({}))
+
+
+def test_what_stands_in_the_way_is_a_link(arena: Arena, tmp_path: Path) -> None:
+    """Head has a link to a folder outside the tree, and the revision a file below the link's name: who writes
+    it follows the link, and changes a file of the machine, or of what runs the test.
+
+    Defence: changes follow no link (runners/inside/supervise.py)
+    Holds: docker, local
+    """
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    write(tmp_path / "tree", {**HEAD, **link("data", str(outside))})
+    write(tmp_path / "tree", {"data/planted.py": "x = 1\n"})
+    assert (outside / "planted.py").exists()
+    test = "import os\n\n\ndef test_tax():\n    assert os.path.exists('/scratch/planted.py')\n"
+    ruling = arena.rule({"data/planted.py": "x = 1\n"}, head={**HEAD, **link("data", "/scratch")}, test=test)
+    assert_no_pass(ruling, status=Status.MISSED)
