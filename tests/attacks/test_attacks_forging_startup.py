@@ -144,10 +144,10 @@ def test_a_module_named_like_the_test_runner(arena: Arena, plain_sandbox: Plain,
     assert ruling.warnings == (f"put back to head, because it would steer the test run: {name}",)
 
 
-@pytest.mark.parametrize("name", ["difflib.py", "json/__init__.py"])
+@pytest.mark.parametrize("name", ["difflib.py", "pdb.py", "code/__init__.py"])
 def test_a_module_named_like_the_standard_library(arena: Arena, plain_sandbox: Plain, name: str) -> None:
     """A module at an import root is called like one of the standard library that pytest imports late, as it
-    does difflib when an assertion fails: it ends the process with status 0 before the failure is told.
+    does pdb when it is configured: it ends the process with status 0 before a failure can be told.
 
     Defence: shadowing modules are put back (core/hidden_tests.py, runners/pytest_runner.py)
     Holds: docker, local

@@ -87,3 +87,7 @@ def test_mutations_still_fit_the_code(mutations: Any, repo_root: Path) -> None:
             file, _, name = test.partition("::")
             functions = ast.parse((repo_root / file).read_text("utf-8")).body
             assert name.partition("[")[0] in {getattr(f, "name", "") for f in functions}, test
+
+
+def test_there_are_as_many_attacks_as_the_documents_promise(listing: Any) -> None:
+    assert len(listing.attacks()) >= 40
