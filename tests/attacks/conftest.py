@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import secrets
+import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.arena import Arena, Plain
-from support.reach import Savanna
+from support.reach import KEYS, Place, Savanna, agents_place, reviewers_place
 
 from pytest_crbench.sandbox.choose import choose
 from pytest_crbench.sandbox.settings import SandboxSettings, settings_from_environment
@@ -59,8 +61,37 @@ def plain_sandbox(
 
 
 @pytest.fixture(scope="module")
-def savanna(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Savanna:
-    """A benchmark full of markers, on a machine where another pull request has been judged already."""
-    made = Savanna(tmp_path_factory.mktemp("machine"), cache)
-    made.furnish()
-    return made
+def savanna(cache: Path) -> Iterator[Savanna]:
+    """A benchmark full of markers, on a machine where another pull request has been judged already.
+
+    Everybody of the machine may read it: what keeps a program from it is not its owner.
+    """
+    with tempfile.TemporaryDirectory(prefix="machine-") as folder:
+        Path(folder).chmod(0o755)
+        made = Savanna(Path(folder), cache)
+        made.furnish()
+        yield made
+
+
+PLACES = {"reviewer": reviewers_place, "docker": agents_place, "local": agents_place}
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param("reviewer", marks=pytest.mark.docker),
+        pytest.param("docker", marks=pytest.mark.docker),
+        "local",
+    ],
+)
+def place(request: pytest.FixtureRequest, savanna: Savanna) -> Iterator[Place]:
+    """Where programs under test run: a reviewer's container, and the agent's sandboxes."""
+    if request.param == "local":
+        backend = request.getfixturevalue("local_backend")
+        if backend.describe()["isolation"] != "bubblewrap":
+            pytest.skip("bubblewrap does not work here")
+    with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
+        made = PLACES[request.param](savanna, request.param, stack)
+        for name in KEYS:
+            patch.setenv(name, f"sk-{savanna.marks['key']}")
+        yield made

@@ -7,31 +7,13 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from support.reach import Place, Savanna, agents_place, git, reviewers_place
+from support.reach import Place, Savanna, git
 
 OBJECTS = "git cat-file --batch-all-objects --batch-check='%(objectname)' | sort"
 REACHABLE = "git rev-list --objects base head | cut -d' ' -f1 | sort"
-
-
-@pytest.fixture(
-    scope="module",
-    params=[
-        pytest.param("reviewer", marks=pytest.mark.docker),
-        pytest.param("docker", marks=pytest.mark.docker),
-        "local",
-    ],
-)
-def place(request: pytest.FixtureRequest, savanna: Savanna) -> Iterator[Place]:
-    with ExitStack() as stack:
-        if request.param == "reviewer":
-            yield reviewers_place(savanna)
-        else:
-            yield agents_place(savanna, request.param, stack)
 
 
 @pytest.fixture

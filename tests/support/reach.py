@@ -10,6 +10,7 @@ import os
 import secrets
 import shlex
 import subprocess
+import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -31,7 +32,12 @@ if TYPE_CHECKING:
 INSTANCE = "quagga-4711"
 OTHER = "ibis-0815"
 #: What markers are planted in.
-PLANTED = ("hidden", "fixed", "other", "comment", "verdict", "later", "dangling", "host", "key")
+PLANTED = ("hidden", "fixed", "other", "comment", "verdict", "later", "dangling", "host", "key", "head")
+#: Variables of the host that hold a key.
+KEYS = (
+    *("OPENAI_API_KEY", "CRBENCH_API_KEY", "ANTHROPIC_API_KEY", "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY"),
+    "UV_INDEX_VENDOR_PASSWORD",
+)
 
 _TOML = """
 schema = 1
@@ -109,8 +115,8 @@ def make_origin(path: Path, marks: Mapping[str, str]) -> Origin:
         git(path, "commit", "-qm", message)
         return git(path, "rev-parse", "HEAD")
 
-    # Without the salt a workspace, which is kept by content, could be another session's.
-    salt = f"# {secrets.token_hex(12)}\n"
+    # Everybody may see this one. Without it a workspace, kept by content, could be another session's.
+    salt = f"# {marks['head']}\n"
     base = commit("Start", f"def price():\n    return 'none'\n{salt}")
     head = commit("Add prices", f"def price():\n    return 'wrong'\n{salt}")
     dangling = commit(f"Try {marks['dangling']}", f"# {marks['dangling']}\n")
@@ -180,6 +186,7 @@ class Savanna:
         default_factory=lambda: {name: f"m{secrets.token_hex(12)}" for name in PLANTED}
     )
     session: str = field(default_factory=lambda: secrets.token_hex(8))
+    began: float = field(default_factory=lambda: time.time() - 2)
 
     @cached_property
     def origin(self) -> Origin:
@@ -239,8 +246,21 @@ class Savanna:
             evaluator.verdict(self.other, check)
 
     def found(self, text: str) -> set[str]:
-        """Which markers a text holds."""
-        return {name for name, mark in self.marks.items() if mark in text}
+        """Which markers a text holds, but for the one of head."""
+        return {name for name, mark in self.marks.items() if mark in text and name != "head"}
+
+    @property
+    def scan(self) -> str:
+        """A script that shows every marker in every file that can be read.
+
+        A file that holds one was made, or changed, after the markers were thrown: nothing can set that time.
+        """
+        words = " ".join(f"-e {mark}" for mark in self.marks.values())
+        fresh = f"-newerct @{int(self.began)} -type f -print0"
+        return (
+            f"find / \\( -path /proc -o -path /sys \\) -prune -o {fresh} 2>/dev/null | "
+            f"xargs -0 grep -aoHF {words} 2>/dev/null; true"
+        )
 
 
 @dataclass
@@ -271,7 +291,9 @@ def agents_place(savanna: Savanna, sandbox: str, stack: ExitStack) -> Place:
     return Place(f"agent in {sandbox}", look, local=sandbox == "local")
 
 
-def reviewers_place(savanna: Savanna, **given: Any) -> Place:
+def reviewers_place(
+    savanna: Savanna, _name: str = "", _stack: ExitStack | None = None, **given: Any
+) -> Place:
     """A reviewer out of an image, called by the evaluation; each script is a review of its own."""
     numbers: Iterator[int] = iter(range(1000, 2000))
 
