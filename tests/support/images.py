@@ -16,8 +16,10 @@ BASE_IMAGE = os.environ.get("CRBENCH_TEST_BASE_IMAGE", "crbench-base:bookworm")
 
 
 @contextmanager
-def image(files: Mapping[str, str], config: Mapping[str, Any] | None = None) -> Iterator[str]:
-    """An image that adds executable ``files`` (absolute paths) to the base.
+def image(
+    files: Mapping[str, str], config: Mapping[str, Any] | None = None, *, mode: int = 0o755
+) -> Iterator[str]:
+    """An image that adds ``files`` (absolute paths, owned by root, of ``mode``) to the base.
 
     ``config`` is in the engine's own words: ``User``, ``Env``, ``Entrypoint``.
     """
@@ -28,7 +30,7 @@ def image(files: Mapping[str, str], config: Mapping[str, Any] | None = None) -> 
     container = client.create_container(BASE_IMAGE, ["true"], network_disabled=True)["Id"]
     try:
         if files:
-            client.put_archive(container, "/", packed(files))
+            client.put_archive(container, "/", packed(files, mode))
         repository, _, tag = name.partition(":")
         client.commit(container, repository, tag, conf=dict(config or {}))
     finally:
