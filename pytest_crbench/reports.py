@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .core.errors import InfraError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from .core.gate import Decision, Gate
@@ -32,32 +36,52 @@ def make_gate(settings: Settings) -> Gate:
     )
 
 
-def keep_verdict(run: Path, verdict: Verdict) -> None:
-    """Append a verdict to the run's ``results.jsonl``.
+@dataclass
+class RunFiles:
+    """What the controller writes of a run; a file that cannot be written is told once, and stops nothing.
 
-    Raises:
-        InfraError: if it cannot be written.
+    The verdicts are in memory and in the store of whoever made them: a full disk costs no measurement and
+    ends no run.
     """
-    from .reporting.results import append_row
 
-    append_row(run / "results.jsonl", verdict)
+    run: Path
+    tell: Callable[[str], None]
+    lost: set[str] = field(default_factory=set)
 
+    def verdict(self, verdict: Verdict) -> None:
+        """Append a verdict to ``results.jsonl``."""
+        from .reporting.results import append_row
 
-def write_reports(run: Path, results: Results, decision: Decision) -> None:
-    """Write ``results.json`` and ``summary.md``, and append the latter to the job summary of GitHub.
+        self._write("results.jsonl", lambda path: append_row(path, verdict))
 
-    Raises:
-        InfraError: if one cannot be written.
-    """
-    from .core.store import write_atomic
-    from .reporting.markdown import append_step_summary, markdown
-    from .reporting.results import write_results
+    def record(self, record: Mapping[str, Any]) -> None:
+        """Write ``run.json``."""
+        from .core.store import write_json
 
-    summary = results.summary()
-    write_results(run / "results.json", results, summary, decision)
-    text = markdown(results, summary, decision, files=str(run))
-    write_atomic(run / "summary.md", text.encode())
-    append_step_summary(text, os.environ)
+        self._write("run.json", lambda path: write_json(path, dict(record)))
+
+    def reports(self, results: Results, decision: Decision) -> None:
+        """Write ``results.json`` and ``summary.md``, and append the latter to the job summary of GitHub."""
+        from .core.store import write_atomic
+        from .reporting.markdown import append_step_summary, markdown
+        from .reporting.results import write_results
+
+        summary = results.summary()
+        text = markdown(results, summary, decision, files=str(self.run))
+        self._write("results.json", lambda path: write_results(path, results, summary, decision))
+        self._write("summary.md", lambda path: write_atomic(path, text.encode()))
+        self._write("", lambda _path: append_step_summary(text, os.environ))
+        if self.lost:
+            names = ", ".join(sorted(name for name in self.lost if name))
+            self.tell(f"incomplete in {self.run}: {names}. pytest --crbench-resume writes what is missing")
+
+    def _write(self, name: str, write: Callable[[Path], object]) -> None:
+        try:
+            write(self.run / name)
+        except InfraError as error:
+            if name not in self.lost:
+                self.tell(str(error))
+            self.lost.add(name)
 
 
 def table(results: Results, files: str, width: int) -> list[str]:

@@ -28,7 +28,7 @@ from .interrupt import shield, terminate_as_interrupt
 from .preflight import check_machine, check_sandbox
 from .progress import Progress
 from .record import agent_label, image_of, made_by, now, reviewer_label, run_record
-from .reports import keep_verdict, make_gate, table, write_reports
+from .reports import RunFiles, make_gate, table
 from .rundir import chosen_sandbox, find_run, new_name, read_record, write_record
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ class ControllerSession:
         self.settings = settings
         self.selection = selection
         self.invocation: assemble.Invocation | None = None
+        self.files: RunFiles | None = None
         self.record: dict[str, Any] = {}
         self.known: dict[str, tuple[Key, Instance, Check]] = {
             node: (key, instance, check)
@@ -79,6 +80,7 @@ class ControllerSession:
         try:
             self.restore.append(terminate_as_interrupt())
             self.invocation = self._start()
+            self.files = RunFiles(self.invocation.run, self._note)
         except CrbenchError as error:
             raise pytest.UsageError(f"crbench: {error}") from None
         state = FixturePlugin(self.settings, self.invocation)
@@ -190,8 +192,8 @@ class ControllerSession:
         if before is not None and before.status.measured and not verdict.status.measured:
             return
         self.verdicts[node] = verdict
-        if self.invocation is not None:
-            keep_verdict(self.invocation.run, verdict)
+        if self.files is not None:
+            self.files.verdict(verdict)
         self.config.hook.pytest_crbench_verdict(config=self.config, row=to_row(verdict))
         line = self.progress.line(self.verdicts.values(), len(self.selected))
         if line is not None and self.config.get_verbosity() >= 0:
@@ -209,7 +211,7 @@ class ControllerSession:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Write the results, decide once, and set the exit status."""
-        if self.invocation is None or not self.selected:
+        if self.files is None or not self.selected:
             return
         for report in distributed.late_reports(self.config):
             if hasattr(report, "crbench"):
@@ -225,13 +227,10 @@ class ControllerSession:
             why = others or "the run was interrupted"
             verdict = f"{self.decision.verdict}; but {why}, exit status {int(session.exitstatus)}"
             self.decision = replace(self.decision, verdict=verdict)
-        try:
-            write_reports(self.invocation.run, self.results, self.decision)
-        except CrbenchError as error:
-            self._note(str(error))
+        self.files.reports(self.results, self.decision)
 
     def _results(self, exitstatus: int) -> Results:
-        assert self.invocation is not None
+        assert self.files is not None
         lock = self._lock()
         run = {
             **self.record,
@@ -243,7 +242,7 @@ class ControllerSession:
         for node in self.selected:
             key, instance, check = self.known[node]
             planned[key] = instance.facets(check)
-        write_record(self.invocation.run, {**self.record, "finished": run["finished"]})
+        self.files.record({**self.record, "finished": run["finished"]})
         return Results(run, tuple(self.verdicts.values()), planned, lock=lock)
 
     def _lock(self) -> dict[str, Any]:
