@@ -181,6 +181,7 @@ def _files(check: Check, layout: _Layout, roots: list[str], tops: Sequence[str])
         "order": "\n".join(layout.order),
         "tops": "\n".join(tops),
         "recorder.py": _inside("recorder.py"),
+        "intact.py": _inside("intact.py"),
         "launch.py": _inside("launch.py"),
         "supervise.py": _inside("supervise.py"),
         layout.hidden: check.test,
@@ -270,7 +271,7 @@ def _inside(name: str) -> str:
 
 @lru_cache(maxsize=1)
 def _version() -> str:
-    inside = [_inside(name) for name in ("recorder.py", "launch.py", "supervise.py")]
+    inside = [_inside(name) for name in ("recorder.py", "intact.py", "launch.py", "supervise.py")]
     package = resources.files(__package__)
     outside = [package.joinpath(name).read_text(encoding="utf-8") for name in _DECIDES]
     return digest.of([*inside, *outside])[:16]

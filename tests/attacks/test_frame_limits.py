@@ -1,4 +1,4 @@
-"""What docs/trust.md says cannot be defended does make a pass: the documents are to be right about that, too."""
+"""What docs/trust.md says cannot be defended does make a pass: it is to be right about that, too."""
 
 from __future__ import annotations
 

@@ -97,6 +97,10 @@ _MARKED = "@pytest.mark.{0}\ndef test_a({1}):\n    {2}\n"
         (_P + _MARKED.format("xfail", "", "pass"), "skipped"),
         (_P + "@pytest.fixture\ndef f():\n    assert 0\n\n\ndef test_a(f):\n    pass\n", "error"),
         (_P + "@pytest.fixture\ndef f():\n    yield\n    assert 0\n\n\ndef test_a(f):\n    pass\n", "error"),
+        # Functions that are not the ones their file defines by name, as tests of good faith have them, too.
+        ("def twice(f):\n    return lambda: f() or f()\n\n\n@twice\n" + _A, "passed"),
+        (_A + "\n\ntest_a = (lambda f: lambda: f())(test_a)\n", "passed"),
+        (_A + "\n\ndef test_a():\n    assert 0\n", "failed"),
         ("def helper():\n    pass\n", "absent"),
         ("if 0:\n    def test_a():\n        pass\n", "absent"),
         (_A + "\n\ndel test_a\n", "absent"),

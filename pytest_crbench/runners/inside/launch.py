@@ -23,18 +23,23 @@ import pytest  # noqa: E402
 
 
 def recorder() -> Any:
-    """Load the recorder, under no name that an import could find, and give it its way and its key."""
+    """Load the recorder, and give it its way and its key."""
     descriptor, key = map(int, sys.argv[1:])
     # Neither the product nor what it starts is told of them.
     sys.argv[1:] = []
     os.set_inheritable(descriptor, False)
     with open(key, "rb") as stream:
         secret = stream.read()
-    path = os.path.join(here, "recorder.py")
-    module = types.ModuleType("recorder")
+    return load("recorder").Recorder(descriptor, secret, os.path.join(here, "tops"), load("intact"))
+
+
+def load(name: str) -> Any:
+    """Load a module that lies here, under no name that an import could find."""
+    path = os.path.join(here, name + ".py")
+    module = types.ModuleType(name)
     with open(path, encoding="utf-8") as source:
         exec(compile(source.read(), path, "exec"), module.__dict__)
-    return module.Recorder(descriptor, secret, os.path.join(here, "tops"))
+    return module
 
 
 with open(os.path.join(here, "order"), encoding="ascii") as names:

@@ -12,8 +12,7 @@ import hashlib
 import json
 import os
 import sys
-from types import FunctionType
-from typing import Any, Callable, Generator, Iterator
+from typing import Any, Callable, Generator
 
 import pytest
 
@@ -44,56 +43,24 @@ def _writer(
     return record
 
 
-class _Snapshot:
-    """Every function of pytest and pluggy, and of their classes, as they are now."""
-
-    def __init__(self) -> None:
-        self._seen = list(self._functions())
-
-    def changed(self) -> list[str]:
-        """Names of those that are others now, or have other code."""
-        return [
-            name
-            for name, holder, attribute, value, function, code in self._seen
-            if vars(holder).get(attribute) is not value or function.__code__ is not code
-        ]
-
-    @staticmethod
-    def _functions() -> Iterator[tuple[str, Any, str, Any, FunctionType, Any]]:
-        for name, module in list(sys.modules.items()):
-            if name.split(".")[0] not in ("_pytest", "pytest", "pluggy"):
-                continue
-            for attribute, value in list(vars(module).items()):
-                if isinstance(value, FunctionType):
-                    yield f"{name}.{attribute}", module, attribute, value, value, value.__code__
-                elif isinstance(value, type) and value.__module__ == name:
-                    for inner, member in list(vars(value).items()):
-                        function = getattr(member, "__func__", getattr(member, "fget", member))
-                        if isinstance(function, FunctionType):
-                            yield (
-                                f"{name}.{attribute}.{inner}",
-                                value,
-                                inner,
-                                member,
-                                function,
-                                function.__code__,
-                            )
-
-
 class Recorder:
     """The plugin that records collection, each phase of each test, and the end."""
 
-    def __init__(self, descriptor: int, key: bytes, tops: str) -> None:
+    def __init__(self, descriptor: int, key: bytes, tops: str, intact: Any) -> None:
         self._record = _writer(descriptor, key)
         with open(tops, encoding="utf-8") as stream:
             self._tops = frozenset(stream.read().split("\n"))
+        #: The module ``intact``.
+        self._intact = intact
         self._snapshot: Any = None
+        self._written: Any = None
         self._tests: dict[str, tuple[Any, Any]] = {}
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_collection(self) -> None:
+    def pytest_collection(self, session: pytest.Session) -> None:
         """Remember what runs tests: pytest has patched itself by now, and no product is loaded yet."""
-        self._snapshot = _Snapshot()
+        self._snapshot = self._intact.Snapshot()
+        self._written = self._intact.Written(session.config)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -129,7 +96,8 @@ class Recorder:
         """Name up to five functions, of pytest or the test's own, that are not what they were before."""
         found: list[str] = self._snapshot.changed()
         function = getattr(item, "function", None)
-        if self._tests.get(item.nodeid) != (function, getattr(function, "__code__", None)):
+        code = getattr(function, "__code__", None)
+        if self._tests.get(item.nodeid) != (function, code) or self._written.differs(item.nodeid, code):
             found.append("the test's own function")
         return found[:5]
 
