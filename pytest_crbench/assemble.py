@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from .core.errors import UsageError
 from .core.evaluate import Evaluator, Parts, Places
+from .core.eviction import cache_items, with_room
 from .core.status import OUTSIDE_FAILURES, Status
 from .core.store import Store
 from .core.text import printable
@@ -262,6 +263,7 @@ def sandbox_settings(settings: Settings, session: str, log: Callable[[str], None
         base_image=settings.base_image,
         ca_bundle=settings.ca_bundle,
         index_url=settings.index_url,
+        disk_budget=settings.disk_budget,
         # Hidden tests, fixed trees, and what other checks showed.
         hidden=(*(folder_of(spec) for spec in settings.datasets), settings.run_dir),
         log=log,
@@ -319,8 +321,10 @@ def make_evaluator(
         backend=backend,
         runners={"pytest": PytestRunner()},
         trees=partial(_trees, settings),
-        workspace=lambda instance, trees, log: build(
-            trees, title=instance.title, body=instance.body, cache=settings.cache, log=log
+        workspace=lambda instance, trees, log: with_room(
+            partial(build, trees, title=instance.title, body=instance.body, cache=settings.cache, log=log),
+            partial(cache_items, settings.cache),
+            log,
         ),
         capture=capture,
         changes=changes,
@@ -336,4 +340,5 @@ def _trees(settings: Settings, instance: Instance, fixed: bool, log: Callable[[s
     from .sources import fetch
 
     index = IndexSettings.from_environment(index_url=settings.index_url, ca_bundle=settings.ca_bundle)
-    return fetch(instance.source, cache=settings.cache, fixed=fixed, index=index, log=log)
+    get = partial(fetch, instance.source, cache=settings.cache, fixed=fixed, index=index, log=log)
+    return with_room(get, partial(cache_items, settings.cache), log)

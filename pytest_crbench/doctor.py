@@ -44,24 +44,23 @@ class Examination:
         probes = self._probes(needs)
         yield from (*machine.look_at_packages(), machine.look_at_git(), *said)
         yield from self._places(needs)
-        yield from self._programs()
         yield from self._probed(probes)
 
     def _probed(self, probes: Sequence[Probe]) -> Generator[Finding]:
         auto = self.settings.sandbox == "auto"
-        docker_works = settled = False
+        docker_works, under_way = False, len(probes)
         try:
             for look in examine(probes):
                 found = look.found
+                under_way -= not look.given_up
                 if look.probe.name == _ENGINE:
-                    settled = not look.given_up
                     docker_works = found[0].level is not Level.MISSING
                     if auto and not docker_works:
                         found = tuple(f.at_most(Level.WARNING) for f in found)
                 if look.probe.name != _LOCAL or not (auto and docker_works):
                     yield from found
         finally:
-            if not settled and any(probe.name == _ENGINE for probe in probes):
+            if under_way and (self.settings.sandbox != "local" or self.settings.reviewer_image):
                 self._remove_containers()
 
     def _datasets(self) -> tuple[list[Dataset], list[Finding]]:
@@ -88,21 +87,28 @@ class Examination:
             machine.look_at_folder("run folder", settings.run_dir, run, least, "--run-dir"),
         ]
 
-    def _programs(self) -> list[Finding]:
-        """Reviewer and agent, as far as can be told without running them."""
-        found = []
-        settings = self.settings
-        if settings.replay is None and settings.reviewer:
-            try:
-                found.append(ok("reviewer", printable(assemble.make_reviewer(settings).name)))
-            except UsageError as error:
-                found.append(missing("reviewer", printable(str(error), 600), "Correct --reviewer"))
-        if settings.replay is None and settings.agent != "llm":
-            try:
-                found.append(ok("coding agent", printable(assemble.make_agent(settings, None).name)))
-            except UsageError as error:
-                found.append(missing("coding agent", printable(str(error), 600), "Correct --agent"))
-        return found
+    def _reviewer(self) -> list[Finding]:
+        """Make the reviewer; in an image only if that is here, for nothing is pulled."""
+        from .sandbox.doctor_docker import look_at_image
+
+        found, image = [], self.settings.reviewer_image
+        if image is not None:
+            said, is_here = look_at_image(image, "reviewer's image", "--reviewer-image")
+            if not is_here:
+                return [said]
+            found.append(said)
+        try:
+            made = assemble.make_reviewer(self.settings, session=self.session)
+            return [*found, ok("reviewer", printable(made.name))]
+        except UsageError as error:
+            return [*found, missing("reviewer", printable(str(error), 600), "Correct --reviewer")]
+
+    def _agent(self) -> list[Finding]:
+        """Make the coding agent, which looks its program up; `llm` is looked at more closely elsewhere."""
+        try:
+            return [ok("coding agent", printable(assemble.make_agent(self.settings, None).name))]
+        except UsageError as error:
+            return [missing("coding agent", printable(str(error), 600), "Correct --agent")]
 
     def _probes(self, needs: _Needs) -> list[Probe]:
         from .agents import doctor as agents
@@ -110,7 +116,13 @@ class Examination:
         from .sources import doctor as sources
 
         settings, sandbox = self.settings, self._sandbox()
-        probes = [
+        probes = []
+        if settings.reviewer and settings.replay is None:
+            late = "Look at what makes the reviewer slow to load, or at the engine if it runs in an image"
+            probes.append(Probe("reviewer", self._reviewer, doctor_docker.LIMIT, late))
+        if settings.agent != "llm" and settings.replay is None:
+            probes.append(Probe("coding agent", self._agent, agents.LIMIT, "Correct --agent"))
+        probes += [
             Probe("uv", doctor_local.look_at_uv, doctor_local.LIMIT, "Install it again: pip install uv"),
             Probe(
                 "package index",

@@ -94,6 +94,12 @@ OPTIONS: tuple[tuple[str, str, str, str], ...] = (
         "SIZE",
         "space that cache and run folder must have for a run to start (default 128m; 0 asks for none)",
     ),
+    (
+        "disk-budget",
+        "value",
+        "SIZE",
+        "most that cache and images may take: what was used least recently goes first (default: no limit)",
+    ),
     ("resume", "optional", "RUN", "finish an interrupted run (default: the latest)"),
     (
         "rerun-errors",

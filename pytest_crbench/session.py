@@ -22,6 +22,7 @@ from .core.results import Results
 from .core.row import from_row, to_row
 from .core.status import Status
 from .core.text import printable
+from .core.usage import Uses
 from .fixtures import FixturePlugin
 from .inputs import run_inputs
 from .interrupt import shield, terminate_as_interrupt
@@ -101,6 +102,7 @@ class ControllerSession:
         )
         sandbox = chosen_sandbox(run) if settings.resume and settings.sandbox == "auto" else settings.sandbox
         backend = assemble.make_backend(settings, sandbox, session, self._note)
+        self.restore.append(Uses(settings.cache).begin(session))
         kill_orphans()
         temporary.reap()
         backend.reap()

@@ -54,6 +54,7 @@ class Settings:
     cache: Path = Path(".crbench/cache")
     run_dir: Path = Path(".crbench/runs")
     min_free: int = 128 * 1024**2
+    disk_budget: int | None = None
     resume: str | None = None
     rerun_errors: bool = False
     replay: str | None = None
@@ -73,7 +74,7 @@ class Settings:
 
     def recorded(self) -> dict[str, Any]:
         """The options that say how a run was made, as plain JSON: for results and for resuming."""
-        places = {"cache", "run_dir", "min_free", "ca_bundle", "index_url"}
+        places = {"cache", "run_dir", "min_free", "disk_budget", "ca_bundle", "index_url"}
         left_out = places | {"resume", "replay", "rerun_errors"}
         plain: dict[str, Any] = {}
         for name, value in vars(self).items():
@@ -205,7 +206,12 @@ def _temperature(option: str, value: Any) -> float:
     return 0.0 if str(value).strip() in ("0", "0.0") else _number(option, value)
 
 
-def _size(option: str, value: Any) -> int:
+def bytes_of(option: str, value: Any) -> int:
+    """Return a size such as ``512m`` or ``2g`` in bytes.
+
+    Raises:
+        UsageError: naming ``option``.
+    """
     found = re.fullmatch(r"(\d+)\s*([kmgt]?)(i?b)?", str(value).strip().lower())
     if not found:
         raise UsageError(f"{option}={value}: expected a size such as 512m or 2g")
@@ -229,13 +235,14 @@ _CONVERT: dict[str, Callable[[str, Any], Any]] = {
     "dataset": _texts,
     "ca_bundle": _path,
     "index_url": _url,
-    "memory": _size,
+    "memory": bytes_of,
     "cpus": _number,
     "pids": _integer(16),
     "test_timeout": _number,
     "cache": _path,
     "run_dir": _path,
-    "min_free": _size,
+    "min_free": bytes_of,
+    "disk_budget": bytes_of,
     "rerun_errors": _flag,
     "repeats": _integer(1),
     "scoring": _words,

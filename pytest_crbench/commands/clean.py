@@ -9,6 +9,8 @@ from .common import settings_of
 if TYPE_CHECKING:
     import argparse
 
+    from ..sandbox.settings import SandboxSettings
+
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     """Add the subcommand; ``run`` is its default ``run``."""
@@ -21,6 +23,11 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument(
         "--all", action="store_true", help="also empty the cache (archives, trees, environments)"
     )
+    parser.add_argument(
+        "--keep",
+        metavar="SIZE",
+        help="keep images and cache entries up to SIZE (5g), those used last, and remove the rest",
+    )
     parser.add_argument("--force", action="store_true", help="also what a run under way uses")
     parser.add_argument("--cache", metavar="DIR", help="the cache folder (default: the user's cache)")
     parser.set_defaults(run=run)
@@ -32,10 +39,16 @@ def run(args: argparse.Namespace) -> int:
     from ..core.errors import UsageError
     from ..sandbox.clean import clean
     from ..sandbox.settings import SandboxSettings
+    from ..settings import bytes_of
 
+    if args.keep is not None and (args.all or args.force):
+        raise UsageError("--keep goes neither with --all nor with --force")
+    keep = None if args.keep is None else bytes_of("--keep", args.keep)
     settings = settings_of(args)
+    sandbox = SandboxSettings(settings.cache, session="")
     try:
-        done = clean(SandboxSettings(settings.cache, session=""), cache=args.all, force=args.force)
+        done = clean(sandbox, images=keep is None, cache=args.all, force=args.force)
+        kept = None if keep is None else _keep(sandbox, keep)
     except PermissionError as error:
         raise UsageError(f"cannot clean {error.filename or settings.cache}: {error.strerror}") from error
     print(
@@ -45,6 +58,25 @@ def run(args: argparse.Namespace) -> int:
     )
     if done.in_use:
         print(f"crbench: {done.in_use} are in use by a run under way and stay (--force removes them too)")
+    if kept is not None:
+        print(f"crbench: {kept}")
     for note in done.notes:
         print(f"crbench: {note}")
     return 0
+
+
+def _keep(settings: SandboxSettings, keep: int) -> str:
+    """Remove what was used least recently, down to ``keep`` bytes; what is told of it."""
+    from ..core.errors import InfraError
+    from ..core.eviction import told
+    from ..core.space import size
+    from ..sandbox.disk import evict_to
+    from ..sandbox.engine import connect
+
+    try:
+        client = connect()
+    except InfraError:
+        client = None  # no engine, no images: `clean` has noted it
+    done = evict_to(client, settings, keep)
+    more = ", which runs under way use or other images need" if done.left > keep else ""
+    return f"removed {told(done)}; {size(done.left)} are left{more}"

@@ -19,6 +19,7 @@ _SHARED = (
     "index-url",
     "cache",
     "min-free",
+    "disk-budget",
     "memory",
     "cpus",
     "pids",

@@ -85,11 +85,13 @@ def _validate(
     settings: Settings, instances: list[Instance], args: argparse.Namespace
 ) -> tuple[list[list[Validation]], dict[str, Any]]:
     from .. import assemble
+    from ..core.usage import Uses
     from ..preflight import check_machine, check_sandbox
 
     check_machine(settings)
     session = secrets.token_hex(8)
     backend = assemble.make_backend(settings, settings.sandbox, session, lambda _line: None)
+    end_of_use = Uses(settings.cache).begin(session)
     check_sandbox(backend, instances)
     described = backend.describe()
     print(
@@ -119,6 +121,7 @@ def _validate(
                     raise
         finally:
             backend.reap(session)
+            end_of_use()
     return found, described
 
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 #: Fewer free inodes than that, and a run fails with "no space left" on a disk that looks empty.
 _INODES = 2000
+#: What to do about a full disk.
+FULL = "The disk is full: free some space (crbench clean)"
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
@@ -96,6 +98,11 @@ def check_room(folder: Path, least: int, option: str) -> None:
             f"{folder}: {found.inodes} files can still be made there (inodes), too few for a run. Remove "
             f"some files, or choose another folder ({option})"
         )
+
+
+def is_full(said: str) -> bool:
+    """Whether a program or an engine says that a disk is full."""
+    return "no space left on device" in said.lower() or "disk quota exceeded" in said.lower()
 
 
 def size(number: float) -> str:

@@ -13,7 +13,8 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InfraError
-from .engine import engine_errors, run
+from ..core.space import is_full
+from .engine import DISK_FULL, engine_errors, run
 from .owner import is_gone, own_token
 
 if TYPE_CHECKING:
@@ -173,6 +174,8 @@ def build_image(
             said: list[str] = []
             for line in lines:
                 said.append(str(line.get("stream") or line.get("error") or ""))
+                if "error" in line and is_full(said[-1]):
+                    raise InfraError(f"building {tag}: {DISK_FULL} ({said[-1].strip()})", reason="disk")
                 if "error" in line:
                     raise InfraError(
                         f"building {tag} failed: {''.join(said)[-_TAIL:].strip()}\n"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..core import temporary, trees
 from ..core.errors import InfraError
+from ..core.usage import Uses
 from .build import LABEL, remove
 from .owner import is_elsewhere, is_gone
 
@@ -51,7 +52,9 @@ def clean(
         notes.append(str(error))
     sandboxes, busy = _clean_folders(settings, force)
     entries = 0
-    if cache and not busy:
+    if cache and not force and Uses(settings.cache).oldest_run() is not None:
+        notes.append(f"{settings.cache} stays: a run under way uses it (--force removes it too)")
+    elif cache and not busy:
         entries = sum(1 for entry in _entries(settings) if trees.remove(entry))
     elif cache:
         notes.append(f"{settings.cache} stays: a sandbox in it is in use")

@@ -6,11 +6,13 @@ import math
 import uuid
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..core import digest
 from ..core.errors import InfraError, InvalidInstanceError
-from . import archive, build, image
+from ..core.eviction import with_room
+from . import archive, build, disk, image
 from .container import DockerSandbox
 from .engine import connect, engine_errors
 from .pins import resolve
@@ -65,6 +67,7 @@ class DockerBackend:
             InfraError: if there is none for any of ``pythons``, or uv is missing.
         """
         program("resolve environments")
+        disk.keep_to_budget(self._client, self._settings)
         tried: dict[str, InfraError] = {}
         for python in pythons:
             try:
@@ -123,7 +126,11 @@ class DockerBackend:
         """
         with self._doubting():
             built: image.Built = environment.handle
-            container = self._create(built, tree, limits, network)
+            container = with_room(
+                lambda: self._create(environment, tree, limits, network),
+                lambda: disk.image_items(self._client, self._settings),
+                self._settings.log,
+            )
             sandbox = DockerSandbox(self._client, container, built, limits, self._settings)
             try:
                 with engine_errors("starting a sandbox"):
@@ -158,20 +165,34 @@ class DockerBackend:
         """
         return build.reap(self._client, session, self._settings.log)
 
-    def _create(self, built: image.Built, tree: Tree, limits: Limits, network: bool) -> str:
+    def _create(self, environment: EnvironmentRef, tree: Tree, limits: Limits, network: bool) -> str:
         from docker.errors import ImageNotFound
 
+        built: image.Built = environment.handle
         key = (built, tree.digest)
-        tag = self._trees.get(key) or image.build_tree(self._client, self._settings, built, tree)
+        tag = self._trees.get(key) or self._tree_image(environment, tree)
+        disk.use(self._settings, built.tag, tag)
         with engine_errors("creating a sandbox"):
             try:
                 made = self._new_container(tag, built, limits, network)
             except ImageNotFound:
                 # Somebody cleaned up between two sandboxes of ours.
-                tag = image.build_tree(self._client, self._settings, built, tree)
+                tag = self._tree_image(environment, tree)
                 made = self._new_container(tag, built, limits, network)
         self._trees[key] = tag
         return made
+
+    def _tree_image(self, environment: EnvironmentRef, tree: Tree) -> str:
+        """Build the tree's image, and first the environment's again if that was evicted or cleaned away."""
+        build_tree = partial(image.build_tree, self._client, self._settings, tree=tree)
+        try:
+            return build_tree(environment=environment.handle)
+        except image.EnvironmentLostError:
+            known = [w for w, ref in self._environments.items() if ref.handle == environment.handle]
+            if not known:
+                raise
+            del self._environments[known[0]]
+            return build_tree(environment=self.environment(known[0]).handle)
 
     def _new_container(self, tag: str, built: image.Built, limits: Limits, network: bool) -> str:
         host = self._client.create_host_config(

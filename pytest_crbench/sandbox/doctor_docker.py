@@ -118,7 +118,7 @@ def _base(
 ) -> list[Finding]:
     image = find_image(client, name)
     if image is None:
-        return [_pullable(client, name)]
+        return [_pullable(client, name, "base image", "--base-image")]
     try:
         with build_container(client, settings, image["Id"], network=deep) as execute:
             asked = execute(["python3", "-I", "-c", PROBE], _COMMAND)
@@ -161,16 +161,39 @@ def _contents(name: str, version: str, specifiers: Sequence[str], lacking: Seque
     return ok("base image", f"{said}, venv, git")
 
 
-def _pullable(client: APIClient, name: str) -> Finding:
+def look_at_image(name: str, what: str, option: str) -> Finding:
+    """Look whether an image is here, or could be pulled; nothing is pulled.
+
+    Args:
+        name: of the image.
+        what: it is for; the name of the finding.
+        option: that names another one.
+    """
+    try:
+        client = connect(_CALL)
+    except InfraError as error:
+        said, advice = explain(error.__cause__ or error)
+        return missing(
+            what, f"there is no engine to run {name} in: {said}", f"{advice}, or leave {option} out"
+        )
+    try:
+        if find_image(client, name) is None:
+            return _pullable(client, name, what, option)
+        return ok(what, f"{name} is here")
+    finally:
+        client.close()
+
+
+def _pullable(client: APIClient, name: str, what: str, option: str) -> Finding:
     """Ask the registry, through the engine, whether the image is there; nothing is pulled."""
     try:
         with engine_errors(f"looking for {name}"):
             client.inspect_distribution(name)  # type: ignore[no-untyped-call]
     except InfraError as error:
-        advice = "Pull, load or build it, or name another one by --base-image"
+        advice = f"Pull, load or build it, or name another one by {option}"
         said = printable(str(error).removeprefix(f"looking for {name}: "), 200)
-        return missing("base image", f"{name} is not here, and the registry does not give it: {said}", advice)
-    return ok("base image", f"{name} is not here yet; the registry has it, the first run pulls it")
+        return missing(what, f"{name} is not here, and the registry does not give it: {said}", advice)
+    return ok(what, f"{name} is not here yet; the registry has it, the first run pulls it")
 
 
 def _way_out(client: APIClient, settings: SandboxSettings, execute: Any) -> Finding:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InfraError
+from ..core.space import is_full
 from .output import Kept
 from .unanswered import explain
 
@@ -25,6 +26,8 @@ _PING_TIMEOUT = 2
 #: Seconds between looks at a command whose output stream stays open: a child in the background may hold it.
 _LOOK = 3.0
 _DRAIN = 5.0
+#: What to do about a full disk of the engine's.
+DISK_FULL = "the engine's disk is full. Free some space there (crbench clean, docker system prune)"
 #: How engines say that a container has ended; the status is 404, 409 or 500, depending on the moment.
 _GONE = (
     "no such container",
@@ -107,10 +110,8 @@ def engine_errors(doing: str) -> Iterator[None]:
         said = str(error.explanation or error)
         if any(phrase in said.lower() for phrase in _GONE):
             raise InfraError(f"{doing}: {ENDED} ({said})", reason="sandbox-gone") from error
-        if "no space left" in said.lower():
-            raise InfraError(
-                f"{doing}: the engine's disk is full ({said}). Free some space (crbench clean)", reason="disk"
-            ) from error
+        if is_full(said):
+            raise InfraError(f"{doing}: {DISK_FULL} ({said})", reason="disk") from error
         raise InfraError(
             f"{doing}: the engine answered {error.status_code}: {said}", reason="engine"
         ) from error

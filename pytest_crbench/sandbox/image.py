@@ -15,7 +15,7 @@ from ..core import digest
 from ..core.errors import InfraError
 from ..core.store import locked, write_json
 from ..core.text import decode
-from . import archive, install
+from . import archive, disk, install
 from .build import SCRATCH, VENV, WORKDIR, build_container, build_image, template
 from .engine import connect, engine_errors
 from .interpreters import PROBE, Interpreter, minor_for, parse_probe, satisfies
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 #: Raise when the templates or the steps below change what an image holds.
 RECIPE = 1
 _TIMEOUT_LABEL = "crbench.timeout"
+
+
+class EnvironmentLostError(InfraError):
+    """The image of an environment that was there is no more: it was evicted or cleaned away."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,7 @@ def build_environment(
         InfraError: with the tail of pip's output, if the pins cannot be installed.
     """
     tag = f"crbench-env:{name}"
+    disk.use(settings, tag)
     if (found := find_image(client, tag)) is not None:
         return _built(tag, found)
     with locked(
@@ -109,9 +114,13 @@ def build_environment(
     ):
         if (found := find_image(client, tag)) is None:
             settings.log(f"building environment image {tag[:24]} on {base.name}: {', '.join(pins)}")
-            prepared = _prepare(client, settings, base)
             said = {_TIMEOUT_LABEL: "yes" if base.has_timeout else "no"}
-            install.install_pins(client, settings, prepared, pins, tag, said)
+
+            def build() -> None:
+                prepared = _prepare(client, settings, base)
+                install.install_pins(client, settings, prepared, pins, tag, said)
+
+            disk.build(client, settings, build)
             found = find_image(client, tag)
     if found is None:
         raise InfraError(f"the engine lost {tag} as soon as it was built; run again", reason="image")
@@ -122,6 +131,7 @@ def build_tree(client: APIClient, settings: SandboxSettings, environment: Built,
     """Return the tag of the image that holds ``tree`` on top of an environment, building it if nobody has.
 
     Raises:
+        EnvironmentLostError: if somebody removed the environment image.
         InfraError: if the engine cannot build it, or an editable installation fails.
         InvalidInstanceError: if an editable installation is more than a link to the tree.
     """
@@ -134,6 +144,9 @@ def build_tree(client: APIClient, settings: SandboxSettings, environment: Built,
         entries = partial(
             archive.add_tree, entries=digest.verified(tree), prefix="tree", owner=environment.uid
         )
+        disk.use(settings, environment.tag)
+        if find_image(client, environment.tag) is None:
+            raise EnvironmentLostError(f"the engine has lost {environment.tag}; run it again", reason="image")
         values = {"image": environment.tag, "uid": environment.uid, "workdir": WORKDIR}
         build_image(client, settings, "tree.Dockerfile.j2", values, tag, entries)
 
@@ -142,11 +155,12 @@ def build_tree(client: APIClient, settings: SandboxSettings, environment: Built,
 
 def _once(client: APIClient, settings: SandboxSettings, content: Any, build: Callable[[str], None]) -> str:
     tag = f"crbench-tree:{digest.of(content)}"
+    disk.use(settings, tag)
     if find_image(client, tag) is None:
         lock = settings.cache / "locks" / f"{tag.replace(':', '-')}.lock"
         with locked(lock, log=settings.log, what="tree image"):
             if find_image(client, tag) is None:
-                build(tag)
+                disk.build(client, settings, partial(build, tag))
     return tag
 
 
@@ -242,6 +256,7 @@ def _probed(client: APIClient, settings: SandboxSettings, name: str, image_id: s
 def _prepare(client: APIClient, settings: SandboxSettings, base: Base) -> str:
     """Return the base image with a user, the folders and an empty virtual environment."""
     tag = f"crbench-user:{digest.of([base.id, RECIPE])}"
+    disk.use(settings, tag)
     with locked(
         settings.cache / "locks" / f"{tag.replace(':', '-')}.lock", log=settings.log, what="prepared image"
     ):

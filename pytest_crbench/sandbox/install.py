@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 from ..core import digest
 from ..core.errors import InfraError, InvalidInstanceError
 from ..core.model import File
+from ..core.space import is_full
 from ..core.text import decode
 from . import archive
 from .build import PYTHON, WORKDIR, build_container
-from .engine import connect, engine_errors
+from .engine import DISK_FULL, connect, engine_errors
 from .indexes import pip_environment, redact
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def install_pins(
         with reachable_index(client, settings, execute, listed) as (folder, env):
             done = execute([*_PIP, "-r", f"{folder}/pins.txt"], settings.build_timeout, env)
             if done.returncode != 0:
-                raise InfraError(_pip_failed(done, ", ".join(pins), settings), reason="install")
+                raise _pip_failed(done, ", ".join(pins), settings)
         uid = decode(execute(["id", "-u", "user"], _SHORT).stdout).strip()
         _commit(client, execute, tag, {**said, USER_LABEL: uid})
 
@@ -78,7 +79,7 @@ def install_editable(
         with reachable_index(client, settings, execute) as (_folder, env):
             done = execute([*_PIP, "--editable", WORKDIR], settings.build_timeout, env)
             if done.returncode != 0:
-                raise InfraError(_pip_failed(done, "the tree (editable)", settings), reason="install")
+                raise _pip_failed(done, "the tree (editable)", settings)
         _refuse_compiled(execute, tree)
         done = execute(["find", WORKDIR, "-mindepth", "1", "-delete"], _SHORT)
         if done.returncode != 0:
@@ -139,16 +140,20 @@ def _commit(client: APIClient, execute: Execute, tag: str, said: dict[str, str])
         committer.close()
 
 
-def _pip_failed(done: Ran, what: str, settings: SandboxSettings) -> str:
+def _pip_failed(done: Ran, what: str, settings: SandboxSettings) -> InfraError:
     ended = (
         f"did not end within {settings.build_timeout:.0f} s"
         if done.late
         else f"exit status {done.returncode}"
     )
     said = redact(decode(done.stdout + b"\n" + done.stderr), settings).strip()[-_TAIL:]
-    return (
-        f"pip install of {what} in an image: {ended}:\n{said}\n"
-        "Check the network, the index settings and the CA bundle (PIP_INDEX_URL, PIP_CERT) of this machine"
+    failed = f"pip install of {what} in an image: {ended}"
+    if is_full(said):
+        return InfraError(f"{failed}: {DISK_FULL}:\n{said}", reason="disk")
+    return InfraError(
+        f"{failed}:\n{said}\n"
+        "Check the network, the index settings and the CA bundle (PIP_INDEX_URL, PIP_CERT) of this machine",
+        reason="install",
     )
 
 

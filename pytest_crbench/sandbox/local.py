@@ -15,7 +15,7 @@ from ..core.errors import InfraError, InvalidInstanceError
 from ..core.model import File
 from ..core.processes import SESSION_VARIABLE, kill_marked
 from ..core.store import write_json
-from . import beneath, bubblewrap, leftovers, venv
+from . import beneath, bubblewrap, disk, leftovers, venv
 from .folder import FolderSandbox, Place
 from .interpreters import Interpreter, find_local
 from .owner import is_gone, own_token
@@ -110,6 +110,7 @@ class LocalBackend:
             InfraError: if it is missing.
         """
         program("build environments")
+        disk.keep_to_budget(None, self._settings)
 
     def environment(self, wanted: Environment) -> EnvironmentRef:
         """Build or reuse the virtual environment.

@@ -23,7 +23,8 @@ class SandboxSettings:
     ``session`` is a random token of the invocation, put on every container and process. ``base_image`` may
     hold ``{python}``, the minor version that an environment asks for. ``ca_bundle``, ``index_url`` and
     ``extra_index_urls`` are used while environments are built and reach no image. ``build_timeout`` is in
-    seconds, for one environment. ``hidden`` are folders that no sandbox may show, wherever they lie.
+    seconds, for one environment. ``disk_budget`` is in bytes, over the cache's entries and our images (None:
+    no limit). ``hidden`` are folders that no sandbox may show, wherever they lie.
     """
 
     cache: Path
@@ -33,6 +34,7 @@ class SandboxSettings:
     index_url: str | None = None
     extra_index_urls: tuple[str, ...] = ()
     build_timeout: float = 1200.0
+    disk_budget: int | None = None
     hidden: tuple[Path, ...] = ()
     log: Callable[[str], None] = _silent
 

@@ -6,6 +6,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from ..core.errors import InfraError
+from ..core.usage import Uses
 from .indexes import uv_environment
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ def run(
     Raises:
         InfraError: if it does not start or does not end in time.
     """
+    Uses(settings.cache).touch("uv", "uv")
     try:
         return subprocess.run(
             [path, *arguments],

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 
 from ..core import digest, temporary, trees
 from ..core.errors import InfraError
+from ..core.eviction import cache_items, with_room
+from ..core.space import FULL, is_full
 from ..core.store import locked, write_json
 from ..core.text import decode
-from . import uv
+from ..core.usage import Uses
+from . import disk, uv
 from .indexes import redact
 
 if TYPE_CHECKING:
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 
 _COMPLETE = "crbench-complete.json"
 _TAIL = 3000
+_ADVICE = "Check the network, the index settings and the CA bundle (SSL_CERT_FILE) of this machine"
 
 
 def build(settings: SandboxSettings, interpreter: Interpreter, pins: tuple[str, ...], name: str) -> Path:
@@ -30,6 +34,7 @@ def build(settings: SandboxSettings, interpreter: Interpreter, pins: tuple[str, 
         InfraError: with the tail of uv's output, if it cannot be built.
     """
     folder = settings.cache / "environments" / digest.of([name, interpreter.path])[:32]
+    Uses(settings.cache).touch("environments", folder.name)
     if _is_whole(folder):
         return folder
     lock = settings.cache / "locks" / f"venv-{folder.name}.lock"
@@ -40,9 +45,14 @@ def build(settings: SandboxSettings, interpreter: Interpreter, pins: tuple[str, 
             settings.log(f"the virtual environment {folder.name} was damaged; it is made again")
         settings.log(f"building a virtual environment on Python {interpreter.version}: {', '.join(pins)}")
         trees.remove(folder)
-        _create(settings, interpreter, pins, folder)
+        with_room(
+            lambda: _create(settings, interpreter, pins, folder),
+            lambda: cache_items(settings.cache),
+            settings.log,
+        )
         said = {"pins": list(pins), "python": interpreter.version, "files": _count(folder)}
         write_json(folder / _COMPLETE, said)
+        disk.keep_to_budget(None, settings)
     return folder
 
 
@@ -79,7 +89,6 @@ def _run(program: str, arguments: list[str], settings: SandboxSettings, cwd: Pat
     if done.returncode != 0:
         said = redact(decode(done.stdout + done.stderr), settings).strip()[-_TAIL:]
         raise InfraError(
-            f"uv {what}: exit status {done.returncode}:\n{said}\n"
-            "Check the network, the index settings and the CA bundle (SSL_CERT_FILE) of this machine",
-            reason="install",
+            f"uv {what}: exit status {done.returncode}:\n{said}\n" + (FULL if is_full(said) else _ADVICE),
+            reason="disk" if is_full(said) else "install",
         )

@@ -17,6 +17,7 @@ from ..core.errors import InfraError
 from ..core.model import Tree
 from ..core.store import locked, write_json
 from ..core.trees import discard, stamp
+from ..core.usage import Uses
 from .writer import TreeWriter
 
 if TYPE_CHECKING:
@@ -38,6 +39,10 @@ class Cache:
         """Hold the lock ``name`` between processes."""
         return locked(self.root / "locks" / f"{name}.lock", log=self.log, what=what)
 
+    def use(self, kind: str, name: str) -> None:
+        """Note that an entry of the cache is used; before it is looked for."""
+        Uses(self.root).touch(kind, name)
+
     def tree(self, key: str, what: str, make: Callable[[TreeWriter], None]) -> Tree:
         """Return the tree that is stored under ``key``, or let ``make`` write it.
 
@@ -46,6 +51,7 @@ class Cache:
         Raises:
             InfraError: if the disk fails, or whatever ``make`` raises.
         """
+        self.use("trees", key)
         found = self._find(key)
         if found is not None:
             return found

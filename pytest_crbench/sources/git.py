@@ -104,6 +104,7 @@ class _Mirror:
         """Run ``action`` on the mirror once it holds ``commit``; a damaged mirror is fetched again, once."""
         repository = self._place(commit)
         with self.cache.lock(f"mirror-{repository.path.name}", self.shown):
+            self.cache.use("mirrors", repository.path.name)
             self._ensure(repository, commit)
             try:
                 action(repository)

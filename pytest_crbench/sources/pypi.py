@@ -56,6 +56,7 @@ def archive(package: str, artifact: Artifact, cache: Cache, index: IndexSettings
     """
     path = cache.root / "archives" / artifact.sha256 / artifact.file
     with cache.lock(f"archive-{artifact.sha256[:32]}", artifact.file):
+        cache.use("archives", artifact.sha256)
         if path.is_file():
             if digest.of_file(path) == artifact.sha256:
                 return path

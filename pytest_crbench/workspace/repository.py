@@ -13,6 +13,7 @@ from ..core.errors import InfraError
 from ..core.store import locked
 from ..core.text import clean
 from ..core.trees import scan, stamp
+from ..core.usage import Uses
 from . import files, git
 from .objects import Commit, commit
 
@@ -93,6 +94,7 @@ def build(
     key = digest.of([_FORMAT, trees.base.digest, trees.head.digest, clean(title), clean(body)])
     place = cache / "workspaces" / key
     with locked(cache / "workspaces" / ".locks" / f"{key}.lock", log=log, what="workspace"):
+        Uses(cache).touch("workspaces", key)
         found = _load(place)
         if found is not None:
             return found

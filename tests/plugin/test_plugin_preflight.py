@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -51,6 +53,22 @@ def test_a_disk_that_is_all_but_full(folder: Path, dataset: Path, tmp_path: Path
 def test_git_is_missing(folder: Path, dataset: Path, tmp_path: Path) -> None:
     said = refused(folder, dataset, tmp_path / "cache", PATH=str(tmp_path))
     assert "git was not found on PATH: install it" in said
+
+
+def test_the_disk_budget_holds_from_the_start(folder: Path, dataset: Path, tmp_path: Path) -> None:
+    """What earlier runs left goes, the oldest first, and no more than must."""
+    for name, age in (("old", 900), ("recent", 300)):
+        place = tmp_path / "cache" / "trees" / name
+        place.mkdir(parents=True)
+        (place / "file").write_bytes(b"x" * 1024**2)
+        os.utime(place, (time.time() - age,) * 2)
+    done = run(folder, dataset, tmp_path / "cache", *FREE, "--crbench-disk-budget=1500k", "-k", "none")
+    told = "crbench: disk budget 1.5 MB: removed 0 images and 1 cache entries, 1.0 MB in all"
+    assert told in done.output
+    assert not (tmp_path / "cache" / "trees" / "old").exists()
+    assert (tmp_path / "cache" / "trees" / "recent").exists()
+    # The run has ended: the next one may take what it used.
+    assert list((tmp_path / "cache" / "used" / "runs").iterdir()) == []
 
 
 @pytest.mark.docker
