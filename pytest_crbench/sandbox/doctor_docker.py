@@ -161,8 +161,8 @@ def _contents(name: str, version: str, specifiers: Sequence[str], lacking: Seque
     return ok("base image", f"{said}, venv, git")
 
 
-def look_at_image(name: str, what: str, option: str) -> Finding:
-    """Look whether an image is here, or could be pulled; nothing is pulled.
+def look_at_image(name: str, what: str, option: str) -> tuple[Finding, bool]:
+    """Look whether an image could be pulled if it is not here, and whether it is here; nothing is pulled.
 
     Args:
         name: of the image.
@@ -173,13 +173,12 @@ def look_at_image(name: str, what: str, option: str) -> Finding:
         client = connect(_CALL)
     except InfraError as error:
         said, advice = explain(error.__cause__ or error)
-        return missing(
-            what, f"there is no engine to run {name} in: {said}", f"{advice}, or leave {option} out"
-        )
+        said = f"there is no engine to run {name} in: {said}"
+        return missing(what, said, f"{advice}, or leave {option} out"), False
     try:
         if find_image(client, name) is None:
-            return _pullable(client, name, what, option)
-        return ok(what, f"{name} is here")
+            return _pullable(client, name, what, option), False
+        return ok(what, f"{name} is here"), True
     finally:
         client.close()
 

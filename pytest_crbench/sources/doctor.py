@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: What every environment needs, so that every index should have it.
 _PROJECT = "pytest"
 #: Seconds to connect and to answer, and for all of it.
-_TIMEOUT = (6.0, 6.0)
+_TIMEOUT = (5.0, 5.0)
 LIMIT = 12.0
 _SKEW = 300.0
 _ADVICE = {
