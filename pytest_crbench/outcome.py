@@ -13,7 +13,7 @@ from .core.identity import unmeasured
 from .core.model import Key, Verdict
 from .core.row import to_row
 from .core.status import Status
-from .core.text import printable
+from .core.text import REASON_LIMIT, printable
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -94,6 +94,6 @@ def _of_error(item: CheckItem, error: BaseException | None) -> Verdict:
         return error.verdict
     key = Key(item.instance_.dataset, item.instance_.id, item.check.id, repeat=item.repeat)
     if isinstance(error, StageError):
-        return unmeasured(item.instance_, item.check, key, error.status, printable(str(error)))
+        return unmeasured(item.instance_, item.check, key, error.status, printable(str(error), REASON_LIMIT))
     reason = printable(f"internal error: {type(error).__name__}: {error}")
     return unmeasured(item.instance_, item.check, key, Status.INFRA_ERROR, reason)

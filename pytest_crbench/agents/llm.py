@@ -52,6 +52,7 @@ class LlmAgent:
         """
         if not task.review.comments:
             return Revision(b"", self.name, "clean-review")
+        self.model.prepare()
         began = time.monotonic()
         trajectory = Trajectory(
             task.directory, self.fingerprint, self.model.secrets, messages=self._opening(task)

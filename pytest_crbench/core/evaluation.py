@@ -16,7 +16,7 @@ from .model import Changes, Key, PullRequest, Review, Revision, Tree, Trees, Ver
 from .status import Status
 from .store import write_atomic
 from .tasks import AgentTask, ReviewTask
-from .text import decode, printable
+from .text import REASON_LIMIT, decode, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -334,7 +334,7 @@ class Evaluation:
 
     def failed(self, check: Check, error: StageError) -> Verdict:
         """Return the verdict that stands for a stage that gave no result."""
-        return replace(self._blank(check), status=error.status, reason=printable(str(error)))
+        return replace(self._blank(check), status=error.status, reason=printable(str(error), REASON_LIMIT))
 
     def _blank(self, check: Check) -> Verdict:
         """Everything of a verdict that is known whatever happens later; status is a placeholder."""

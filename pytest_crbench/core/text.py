@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+#: Characters of a verdict's reason: what to do next stands at a message's end, and must not be cut off.
+REASON_LIMIT = 800
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 #: Takes no room or is a blank of another kind: what differs only in these looks the same to a reader.

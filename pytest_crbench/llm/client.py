@@ -62,6 +62,14 @@ class Model:
         """All that decides the answers, as plain JSON without credentials."""
         return {"model": self.model, "base_url": urls.public(self.base_url), **self._sampling()}
 
+    def prepare(self) -> None:
+        """Load what a call needs, before anybody's time runs: that takes seconds on a busy machine.
+
+        Raises:
+            InfraError: ``endpoint``, if no client can be made.
+        """
+        _ = self._client.chat.completions.with_streaming_response
+
     def complete(
         self,
         messages: Sequence[Mapping[str, Any]],
@@ -84,8 +92,8 @@ class Model:
         Raises:
             DeadlineError: the deadline came while the endpoint was still answering.
             ContextLengthError: the messages are too long for the model.
-            InfraError: ``rate-limit``, ``quota``, ``endpoint``, ``timeout``, ``unauthorized``, ``not-found``,
-                ``rejected``, ``unreadable`` or ``budget``; never holds the key.
+            InfraError: ``rate-limit``, ``quota``, ``endpoint``, ``certificate``, ``timeout``, ``unauthorized``,
+                ``not-found``, ``rejected``, ``unreadable`` or ``budget``; never holds the key.
         """
         request = self._request(messages, tools)
         characters = len(json.dumps([request["messages"], request.get("tools")], ensure_ascii=False))
@@ -153,8 +161,7 @@ class Model:
         self, request: dict[str, Any], deadline: float | None, allowed: float
     ) -> tuple[dict[str, Any], float]:
         """Attempt until an answer comes or patience ends; returns the body and the seconds lost."""
-        # Importing the package takes seconds on a busy machine: not time that the endpoint lost.
-        _ = self._client.chat.completions.with_streaming_response
+        self.prepare()  # not time that the endpoint lost
         lost, attempt = 0.0, 0
         while True:
             attempt += 1
@@ -233,6 +240,9 @@ class Model:
     def _unconnected(self, error: Exception) -> Failure:
         cause = error.__cause__ or error
         said = self._safe(f"{type(cause).__name__}: {cause}")
+        if _distrusted(error):
+            hint = "Trust its certificate (SSL_CERT_FILE), or check --crbench-base-url and your proxy."
+            return Failure("certificate", f"no connection to {self._where}: {said}. {hint}", retry=False)
         hint = "Check that it runs and --crbench-base-url."
         return Failure("endpoint", f"no connection to {self._where}: {said}. {hint}", retry=True)
 
@@ -280,6 +290,17 @@ class Model:
             raise InfraError(
                 f"cannot make a client for {self._where}: {self._safe(str(error))}", reason="endpoint"
             ) from None
+
+
+def _distrusted(error: BaseException | None) -> bool:
+    """Whether a certificate is what the connection failed for; the packages wrap the error several times."""
+    import ssl
+
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError) or "CERTIFICATE_VERIFY_FAILED" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _connection_errors() -> tuple[type[Exception], ...]:

@@ -14,6 +14,9 @@ repeats if ``forever`` is set; else the request is answered with status 400.
 from __future__ import annotations
 
 import json
+import socket
+import ssl
+import struct
 import threading
 import time
 from collections.abc import Callable
@@ -110,24 +113,55 @@ def drop(sent: bytes = b"") -> Step:
     return step
 
 
+def reset(sent: bytes = b'{"choices": [') -> Step:
+    """Reset the connection (RST, no orderly end) after ``sent`` bytes of a response that promises more."""
+
+    def step(handler: _Handler) -> None:
+        drop(sent)(handler)
+        # Linger for no time: what closes the socket resets the connection.
+        handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        handler.connection.close()
+
+    return step
+
+
 class OpenAIServer:
-    """Serves a script on a free port of 127.0.0.1 while the ``with`` block runs."""
+    """Serves a script on a free port of 127.0.0.1 while the ``with`` block runs.
+
+    ``script`` may be a function that makes the step from the request's body. ``port``: one that is free.
+    ``certificate``: PEM files of a certificate and its key, to be spoken to over TLS.
+    """
 
     def __init__(
-        self, script: list[Step], *, forever: bool = False, models: tuple[str, ...] | None = None
+        self,
+        script: list[Step] | Callable[[dict[str, Any]], Step],
+        *,
+        forever: bool = False,
+        port: int = 0,
+        certificate: tuple[str, str] | None = None,
+        models: tuple[str, ...] | None = None,
     ) -> None:
-        self.script = list(script)
+        self.choose = script if callable(script) else None
+        self.script = [] if callable(script) else list(script)
         #: What ``GET /models`` lists (None: the server has no such path), and how often it was asked.
         self.models = models
         self.asked_for_models = 0
         self.forever = forever
+        self.scheme = "http" if certificate is None else "https"
         #: JSON bodies of the requests, in order, and their headers (lower-case names).
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.times: list[float] = []
         self.closing = threading.Event()
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), _Handler)
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*certificate)
+            # The handshake is made by the connection's own thread: one that fails must not end the server.
+            self._server.socket = context.wrap_socket(
+                self._server.socket, server_side=True, do_handshake_on_connect=False
+            )
         self._server.daemon_threads = True
         self._server.owner = self  # type: ignore[attr-defined]
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
@@ -135,7 +169,7 @@ class OpenAIServer:
     @property
     def base_url(self) -> str:
         """What a client takes as its base URL."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        return f"{self.scheme}://127.0.0.1:{self._server.server_address[1]}/v1"
 
     def __enter__(self) -> OpenAIServer:
         self._thread.start()
@@ -153,6 +187,8 @@ class OpenAIServer:
             self.requests.append(body)
             self.headers.append(headers)
             self.times.append(time.monotonic())
+        if self.choose is not None:
+            return self.choose(body)
         if index < len(self.script):
             return self.script[index]
         if self.forever and self.script:
@@ -206,6 +242,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         return
+
+    def handle(self) -> None:
+        try:
+            super().handle()
+        except (ConnectionError, ssl.SSLError):
+            return  # a client that trusts no such certificate, or is gone
 
 
 def _completion(message: dict[str, Any], tokens: tuple[int, int] | None, finish: str) -> Step:
