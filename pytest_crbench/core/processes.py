@@ -6,6 +6,7 @@ that left the group (``setsid``) is found and killed too, as far as the system s
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -30,6 +31,8 @@ _RUN_VARIABLE = "TASK_PROCESS"
 #: Which process of ours started it: when that one is gone, nobody waits for what it started.
 _OWNER_VARIABLE = "TASK_OWNER"
 _GRACE = 2.0
+#: Why a program did not start that says nothing of the program: machine or limits are exhausted.
+EXHAUSTED = frozenset({errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE})
 
 
 @dataclass(frozen=True)

@@ -92,8 +92,9 @@ class Model:
         Raises:
             DeadlineError: the deadline came while the endpoint was still answering.
             ContextLengthError: the messages are too long for the model.
-            InfraError: ``rate-limit``, ``quota``, ``endpoint``, ``certificate``, ``timeout``, ``unauthorized``,
-                ``not-found``, ``rejected``, ``unreadable`` or ``budget``; never holds the key.
+            InfraError: ``rate-limit``, ``quota``, ``endpoint``, ``certificate``, ``timeout``,
+                ``unauthorized``, ``not-found``, ``rejected``, ``unreadable`` or ``budget``; never holds the
+                key.
         """
         request = self._request(messages, tools)
         characters = len(json.dumps([request["messages"], request.get("tools")], ensure_ascii=False))

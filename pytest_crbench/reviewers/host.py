@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import signal
 import stat
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from .options import ReviewerOptions
 
 STDOUT, STDERR, OUT, RECORD = "review.stdout", "review.stderr", "review.out", "review.run.json"
-#: Why a program did not start that says nothing of the program.
-_MACHINE = frozenset({errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE})
 
 
 def execute(
@@ -54,8 +51,12 @@ def execute(
             argv, cwd=cwd, env=env, timeout=options.timeout, output_limit=options.output_limit
         )
     except OSError as error:
-        if error.errno in _MACHINE:
-            raise InfraError(f"no process can be started: {error.strerror}", reason="processes") from error
+        if error.errno in processes.EXHAUSTED:
+            raise InfraError(
+                f"no process can be started: {error.strerror}. Use fewer workers, or raise the limits "
+                "(`ulimit -n`, `ulimit -u`).",
+                reason="processes",
+            ) from error
         raise ReviewerError(
             f"the reviewer cannot be started: {printable(shown[0])}: {error.strerror}. Is it an executable "
             "for this machine?",

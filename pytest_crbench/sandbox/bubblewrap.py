@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..core.errors import InfraError
+from ..core.processes import EXHAUSTED
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -20,7 +23,8 @@ _ETC = (
     "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "ssl", "pki", "ca-certificates",
     "localtime", "mime.types", "nsswitch.conf", "protocols", "services", "magic",
 )  # fmt: skip
-_PROBE_TIMEOUT = 10
+#: Generous: a machine may be busy, and what does not answer ends a run.
+_PROBE_TIMEOUT = 30
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,11 @@ _NAMESPACES = (
 
 
 def find() -> str | None:
-    """Return the path of a bubblewrap that works here, or None (missing, or user namespaces are off)."""
+    """Return the path of a bubblewrap that works here, or None (missing, or user namespaces are off).
+
+    Raises:
+        InfraError: ``bubblewrap``, if the machine is too busy or exhausted to tell.
+    """
     program = shutil.which("bwrap")
     if program is None:
         return None
@@ -100,8 +108,15 @@ def find() -> str | None:
         done = subprocess.run(
             command, capture_output=True, timeout=_PROBE_TIMEOUT, check=False, stdin=subprocess.DEVNULL
         )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
+    except (OSError, subprocess.TimeoutExpired) as error:
+        if isinstance(error, OSError) and error.errno not in EXHAUSTED:
+            return None
+        # Not None: a busy moment must not take the isolation away from one worker of a run.
+        raise InfraError(
+            f"{program} is there, but could not be tried: {getattr(error, 'strerror', None) or error}. Use "
+            "fewer workers, or raise the limits (`ulimit -n`, `ulimit -u`).",
+            reason="bubblewrap",
+        ) from error
     return program if done.returncode == 0 else None
 
 

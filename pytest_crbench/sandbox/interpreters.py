@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.errors import InfraError, InvalidInstanceError
+from ..core.processes import EXHAUSTED
 
 if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet
@@ -110,13 +111,19 @@ def find_local(specifier: str, uv: str | None) -> Interpreter:
 
 
 def probe(path: str) -> Interpreter | None:
-    """Ask an interpreter of this machine what it is; None if it does not answer."""
+    """Ask an interpreter of this machine what it is; None if it does not answer.
+
+    Raises:
+        OSError: if the machine is exhausted.
+    """
     try:
         done = subprocess.run(
             [path, "-I", "-c", PROBE], capture_output=True, timeout=20, check=False, stdin=subprocess.DEVNULL
         )
         return parse_probe(done.stdout.decode(errors="replace")) if done.returncode == 0 else None
-    except (OSError, ValueError, subprocess.TimeoutExpired):
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        if getattr(error, "errno", None) in EXHAUSTED:
+            raise  # that says nothing of the interpreter
         return None
 
 
@@ -145,7 +152,9 @@ def _ask_uv(uv: str, specifier: str) -> str | None:
         done = subprocess.run(
             command, capture_output=True, timeout=60, check=False, stdin=subprocess.DEVNULL, cwd=Path("/")
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except (OSError, subprocess.TimeoutExpired) as error:
+        if getattr(error, "errno", None) in EXHAUSTED:
+            raise
         return None
     return done.stdout.decode(errors="replace").strip() or None
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from typing import TYPE_CHECKING
 
@@ -107,7 +108,7 @@ def run(
         from git.cmd import Git
         from git.exc import GitCommandNotFound
     except ImportError as error:  # GitPython looks for git when it is imported
-        raise _missing() from error
+        raise _missing(error) from error
     where = [f"--git-dir={git_dir}"]
     if work_tree is not None:
         where.append(f"--work-tree={work_tree}")
@@ -133,7 +134,7 @@ def run(
                 shell=False,
             )
         except GitCommandNotFound as error:
-            raise _missing() from error
+            raise _missing(error) from error
     assert isinstance(out, bytes)
     if status in ok:
         return out
@@ -161,7 +162,14 @@ def init(git_dir: Path) -> None:
     (git_dir / "info" / "attributes").write_bytes(ATTRIBUTES)
 
 
-def _missing() -> InfraError:
+def _missing(error: Exception | None = None) -> InfraError:
+    if error is not None and shutil.which("git"):
+        # The package takes whatever keeps a program from being started for a missing one.
+        why = printable(str(error.__cause__ or error))
+        return InfraError(
+            f"cannot start git: {why}. Use fewer workers, or raise the limits (`ulimit -n`, `ulimit -u`).",
+            reason="git",
+        )
     return InfraError(
         "cannot run git: no program of that name on PATH. Install git 2.28 or newer, then run again.",
         reason="git",
