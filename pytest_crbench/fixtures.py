@@ -175,4 +175,5 @@ class _measuring:
         if isinstance(error, StageError):
             item = self.item
             verdict = self.evaluator.failed(item.instance_, item.check, error, item.repeat)
-            raise Unmeasured(verdict) from error
+            # Without the cause: pytest would write out its frames, with all that a flood left in them.
+            raise Unmeasured(verdict) from None

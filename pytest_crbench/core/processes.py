@@ -13,16 +13,15 @@ import subprocess
 import threading
 import time
 import uuid
-from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from .owner import is_gone, own_token
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
 #: Every process that we start, and its children, carry this variable: the session's token, and our own.
 #: Programs under test see them: their names say nothing of a benchmark.
@@ -31,6 +30,10 @@ _RUN_VARIABLE = "TASK_PROCESS"
 #: Which process of ours started it: when that one is gone, nobody waits for what it started.
 _OWNER_VARIABLE = "TASK_OWNER"
 _GRACE = 2.0
+#: Bytes by which a captured tail may be too long before it is cut.
+_SLACK = 1024 * 1024
+#: How often we look for processes to kill, and how often without success where one is between two programs.
+_ROUNDS, _PATIENT = 12, 4
 #: Why a program did not start that says nothing of the program: machine or limits are exhausted.
 EXHAUSTED = frozenset({errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE})
 
@@ -50,13 +53,15 @@ class Completed:
 
 
 class _Capture:
-    """Drains a pipe in a thread, keeping at most ``limit`` bytes: the head and the tail."""
+    """Drains a pipe in a thread, keeping at most ``limit`` bytes: the head and the tail.
+
+    Two buffers, not a list of what came: half a million small pieces would leave the heap in pieces as well.
+    """
 
     def __init__(self, stream: IO[bytes], limit: int) -> None:
         self.half = max(limit // 2, 1)
-        self.head = b""
-        self.tail: deque[bytes] = deque()
-        self.kept = 0
+        self.head = bytearray()
+        self.tail = bytearray()
         self.dropped = 0
         self.stream = stream
         self.thread = threading.Thread(target=self._drain, daemon=True)
@@ -71,30 +76,24 @@ class _Capture:
                 break
             if not chunk:
                 break
-            room = self.half - len(self.head)
-            if room > 0:
-                self.head += chunk[:room]
-                chunk = chunk[room:]
-            if chunk:
-                self.tail.append(chunk)
-                self.kept += len(chunk)
-                while self.kept - len(self.tail[0]) >= self.half:
-                    gone = self.tail.popleft()
-                    self.kept -= len(gone)
-                    self.dropped += len(gone)
+            room = max(self.half - len(self.head), 0)
+            self.head += chunk[:room]
+            self.tail += chunk[room:]
+            if len(self.tail) > self.half + _SLACK:
+                self._trim()
+
+    def _trim(self) -> None:
+        gone = max(len(self.tail) - self.half, 0)
+        del self.tail[:gone]
+        self.dropped += gone
 
     def finish(self, patience: float) -> bytes:
         self.thread.join(patience)
         if not self.thread.is_alive():
             self.stream.close()
-        tail = b"".join(list(self.tail))
-        dropped = self.dropped
-        if len(tail) > self.half:
-            dropped += len(tail) - self.half
-            tail = tail[-self.half :]
-        self.dropped = dropped
-        gap = b"\n[... %d bytes left out ...]\n" % dropped if dropped else b""
-        return self.head + gap + tail
+        self._trim()
+        gap = b"\n[... %d bytes left out ...]\n" % self.dropped if self.dropped else b""
+        return b"".join((self.head, gap, self.tail))
 
 
 def run(
@@ -189,16 +188,27 @@ def kill_orphans() -> int:
 
 
 def _kill(wanted: Callable[[list[bytes]], bool]) -> int:
-    killed = 0
-    for _ in range(5):  # a process that forks while we look is found in the next round
-        found = [pid for pid in _pids() if wanted(_environment(pid))]
+    killed = clean = 0
+    others: set[int] = set()
+    for _ in range(_ROUNDS):
+        found, between = [], False
+        for pid in _pids() - others:
+            environment = _environment(pid)
+            if environment and wanted(environment.split(b"\0")):
+                found.append(pid)
+            elif not environment and _is_between_programs(pid):
+                between = True
+            else:
+                others.add(pid)
         for pid in found:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
                 killed += 1
-        if not found:
+        # Once more after nothing was found: a process may have forked behind our back, and ended.
+        clean = 0 if found else clean + 1
+        if clean > (_PATIENT if between else 1):
             break
-        time.sleep(0.01)
+        time.sleep(0.005)
     return killed
 
 
@@ -219,18 +229,35 @@ def _signal_group(pid: int, number: int) -> None:
         os.killpg(pid, number)
 
 
-def _pids() -> list[int]:
-    proc = Path("/proc")
-    if not proc.is_dir():
-        return []
-    own = os.getpid()
-    return [int(p.name) for p in proc.iterdir() if p.name.isdigit() and int(p.name) != own]
-
-
-def _environment(pid: int) -> list[bytes]:
+def _pids() -> set[int]:
     try:
-        data = Path(f"/proc/{pid}/environ").read_bytes()
-        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[:1]
+        names = os.listdir("/proc")  # noqa: PTH208  (many, and often)
     except OSError:
-        return []
-    return [] if state == [b"Z"] else data.split(b"\0")
+        return set()
+    return {int(name) for name in names if name.isdigit()} - {os.getpid()}
+
+
+def _environment(pid: int) -> bytes:
+    """Return a process's environment; empty for a zombie, a kernel thread, and one of another user."""
+    try:
+        descriptor = os.open(f"/proc/{pid}/environ", os.O_RDONLY)
+    except OSError:
+        return b""
+    try:
+        parts = []
+        while part := os.read(descriptor, 1 << 17):
+            parts.append(part)
+        return b"".join(parts)
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
+
+
+def _is_between_programs(pid: int) -> bool:
+    """Whether a process that runs has no environment: so it is while it starts another program (exec)."""
+    try:
+        # Kernel threads and zombies have no program, and those of other users do not show theirs.
+        return pid != 1 and bool(os.readlink(f"/proc/{pid}/exe"))  # noqa: PTH115
+    except OSError:
+        return False
