@@ -10,14 +10,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.arena import HEAD, HIDDEN, Arena, Files, Plain, assert_inert, assert_no_pass, link, write
+from support.arena import (
+    HEAD,
+    HIDDEN,
+    Arena,
+    Files,
+    Plain,
+    assert_inert,
+    assert_no_pass,
+    docker_only,
+    link,
+    write,
+)
 
 from pytest_crbench.core.status import Status
 from pytest_crbench.sandbox.protocol import Limits
-
-docker_only = pytest.mark.parametrize(
-    "arena", [pytest.param("docker", marks=pytest.mark.docker)], indirect=True
-)
 
 
 def counted(plain_sandbox: Plain, revision: Files, limits: Limits | None = None, timeout: float = 30) -> bool:

@@ -5,8 +5,7 @@ The naive harness writes the hidden test into the revised tree and trusts the ex
 
 from __future__ import annotations
 
-import pytest
-from support.arena import FIX, HEAD, HIDDEN, Arena, Files, Plain, assert_inert, assert_passed
+from support.arena import FIX, HEAD, HIDDEN, Arena, Files, Plain, assert_inert, assert_passed, docker_only
 
 FORGE = """
 import pytest
@@ -45,6 +44,7 @@ def naive(plain_sandbox: Plain, revision: Files, where: str = "tests/test_tax.py
     return plain_sandbox.run(files, "{python}", "-m", "pytest", where).returncode == 0
 
 
+@docker_only
 def test_conftest_at_the_root_rewrites_reports(arena: Arena, plain_sandbox: Plain) -> None:
     """A conftest.py at the tree's root wraps pytest_runtest_makereport and turns each failure into a pass.
 
@@ -56,6 +56,7 @@ def test_conftest_at_the_root_rewrites_reports(arena: Arena, plain_sandbox: Plai
     assert_inert(arena.rule(revision))
 
 
+@docker_only
 def test_conftest_at_the_root_runs_no_test(arena: Arena, plain_sandbox: Plain) -> None:
     """A conftest.py claims that each test has been run (pytest_runtest_protocol): none fails, status 0.
 
@@ -66,6 +67,7 @@ def test_conftest_at_the_root_runs_no_test(arena: Arena, plain_sandbox: Plain) -
     assert_inert(arena.rule(NOTHING_RUNS))
 
 
+@docker_only
 def test_conftest_in_folders_below(arena: Arena, plain_sandbox: Plain) -> None:
     """A conftest.py in the package and one in tests/, where a harness puts its test, forge the reports there.
 
@@ -77,6 +79,7 @@ def test_conftest_in_folders_below(arena: Arena, plain_sandbox: Plain) -> None:
     assert_inert(arena.rule({f"{place}/conftest.py": FORGE for place in ("tests", "shop", "conftest")}))
 
 
+@docker_only
 def test_pytest_plugins_names_a_plugin_of_the_tree(arena: Arena, plain_sandbox: Plain) -> None:
     """The line pytest_plugins of a conftest.py, or of the package, loads a module of the tree as a plugin.
 
@@ -88,6 +91,7 @@ def test_pytest_plugins_names_a_plugin_of_the_tree(arena: Arena, plain_sandbox: 
     assert_inert(arena.rule({**revision, "shop/__init__.py": "pytest_plugins = ['shop.forge']\n"}))
 
 
+@docker_only
 def test_metadata_in_the_tree_announces_a_plugin(arena: Arena, plain_sandbox: Plain) -> None:
     """A folder forge-1.dist-info at an import root has an entry point pytest11: pytest loads the plugin.
 
@@ -98,6 +102,7 @@ def test_metadata_in_the_tree_announces_a_plugin(arena: Arena, plain_sandbox: Pl
     assert_inert(arena.rule(DIST))
 
 
+@docker_only
 def test_ini_files_of_pytest_only_collect(arena: Arena, plain_sandbox: Plain) -> None:
     """A pytest.ini (or a hidden .pytest.ini) adds --collect-only: nothing is run, and the status is 0.
 
@@ -109,6 +114,7 @@ def test_ini_files_of_pytest_only_collect(arena: Arena, plain_sandbox: Plain) ->
     assert_inert(arena.rule(OWN_INI))
 
 
+@docker_only
 def test_ini_files_of_tools_show_help_instead(arena: Arena, plain_sandbox: Plain) -> None:
     """The pytest sections of tox.ini and setup.cfg make pytest show its version, or fixtures, with status 0.
 
@@ -120,6 +126,7 @@ def test_ini_files_of_tools_show_help_instead(arena: Arena, plain_sandbox: Plain
     assert_inert(arena.rule(TOOL_INI))
 
 
+@docker_only
 def test_pyproject_loads_a_plugin(arena: Arena, plain_sandbox: Plain) -> None:
     """The table of pytest in pyproject.toml adds -p forge and a pythonpath: the tree's plugin is loaded.
 
@@ -130,6 +137,7 @@ def test_pyproject_loads_a_plugin(arena: Arena, plain_sandbox: Plain) -> None:
     assert_inert(arena.rule(PYPROJECT))
 
 
+@docker_only
 def test_hidden_test_is_there_already(arena: Arena, plain_sandbox: Plain) -> None:
     """The revision brings tests of the hidden test's name, which pass, wherever a harness may look for it.
 
@@ -144,7 +152,7 @@ def test_hidden_test_is_there_already(arena: Arena, plain_sandbox: Plain) -> Non
     assert_inert(arena.rule(revision))
 
 
-@pytest.mark.parametrize("arena", [pytest.param("docker", marks=pytest.mark.docker)], indirect=True)
+@docker_only
 def test_hidden_test_is_deleted_and_its_absence_is_fine(arena: Arena, plain_sandbox: Plain) -> None:
     """The revision deletes the test, and makes pytest content with none: status 5 becomes 0.
 
@@ -175,4 +183,5 @@ def test_steering_beside_a_real_fix_takes_no_pass_away(arena: Arena, plain_sandb
     }
     wrong = {"conftest.py": "raise RuntimeError('not for you')\n"}
     assert not naive(plain_sandbox, {**FIX, **wrong})
+    assert_inert(arena.rule({**harmful, **wrong}))
     assert_passed(arena.rule({**harmful, **wrong, **FIX}))

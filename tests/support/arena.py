@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from pytest_crbench.core import digest
 from pytest_crbench.core.errors import StageError
 from pytest_crbench.core.evaluate import Evaluator, Parts, Places
@@ -35,6 +37,11 @@ FIX = {"shop/tax.py": "def tax():\n    return 'right'\n"}
 #: What a revision without any effect is given.
 UNTOUCHED = "failed: AssertionError: assert 'wrong' == 'right'"
 ENVIRONMENT = Environment(python=">=3.8")
+
+#: For an attack that is no other in the local sandbox, or must not be tried there.
+docker_only = pytest.mark.parametrize(
+    "arena", [pytest.param("docker", marks=pytest.mark.docker)], indirect=True
+)
 
 Files = Mapping[str, str | bytes | File]
 
