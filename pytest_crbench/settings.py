@@ -147,7 +147,7 @@ def _text(_option: str, value: Any) -> str:
 
 def _url(option: str, value: Any) -> str:
     if not re.match(r"(https?|file)://.", str(value)):
-        raise UsageError(f"{option}: expected a URL such as https://pypi.org/simple")
+        raise UsageError(f"{option}: expected a URL such as https://index.example.com/simple")
     return str(value)
 
 

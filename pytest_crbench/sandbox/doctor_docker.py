@@ -34,7 +34,7 @@ _ROOM = 2 * 1024**3
 _LIMITS = {"MemoryLimit": "memory", "PidsLimit": "processes", "CpuCfsQuota": "CPUs"}
 _ASK = """\
 import os, ssl, sys, urllib.request
-url = os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple").rstrip("/") + "/pytest/"
+url = os.environ["PIP_INDEX_URL"].rstrip("/") + "/pytest/"
 context = ssl.create_default_context(cafile=os.environ.get("PIP_CERT"))
 try:
     print(urllib.request.urlopen(url, timeout=8, context=context).status)
@@ -197,6 +197,7 @@ def _pullable(client: APIClient, name: str, what: str, option: str) -> Finding:
 
 def _way_out(client: APIClient, settings: SandboxSettings, execute: Any) -> Finding:
     with reachable_index(client, settings, execute) as (_folder, env):
+        env["PIP_INDEX_URL"] = settings.indexes.urls()[0]
         asked = execute(["python3", "-I", "-c", _ASK], _COMMAND, env)
     if asked.returncode == 0:
         return ok("container network", "a build container reaches the package index")
