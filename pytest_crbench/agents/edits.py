@@ -46,7 +46,7 @@ def check(data: bytes, edit: Edit) -> None:
     """
     if b"\0" in data:
         raise UnfitError("the file is binary")
-    count = len(_split(data)[1])
+    count = _line_count(data)
     if not 1 <= edit.first <= edit.last:
         raise UnfitError(f"lines {edit.first}-{edit.last} are no range")
     if edit.last > count:
@@ -83,6 +83,12 @@ def _line_end(lines: Sequence[bytes], edit: Edit) -> bytes:
         if line.endswith(b"\n"):
             return b"\r\n" if line.endswith(b"\r\n") else b"\n"
     return b"\n"
+
+
+def _line_count(data: bytes) -> int:
+    """How many lines `_split` would give, without making them: a review may have many suggestions."""
+    marked = data == _BOM
+    return data.count(b"\n") + (not data.endswith(b"\n") and bool(data) and not marked)
 
 
 def _split(data: bytes) -> tuple[bytes, list[bytes]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import shutil
 import stat
 import time
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -34,7 +35,7 @@ _VERSION = 1
 
 @dataclass
 class Plan:
-    """What to change: for each path its edits, which do not overlap; and what was skipped, and why."""
+    """What to change: for each path its edits, by line, none over another; what was skipped, and why."""
 
     root: Path
     edits: dict[str, list[Edit]] = field(default_factory=dict)
@@ -68,15 +69,17 @@ class Plan:
         edit = Edit(*comment.lines, text)
         edits.check(self._read(path), edit)
         taken = self.edits.setdefault(path, [])
-        if edit in taken:
-            return "repeated"
-        for other in taken:
-            if edit.overlaps(other):
-                raise UnfitError(
-                    f"{path}, lines {edit.first}-{edit.last}: an earlier suggestion changes lines "
-                    f"{other.first}-{other.last}"
-                )
-        taken.append(edit)
+        # Sorted and without overlaps: only the last one that begins in time can be in the way.
+        at = bisect_right(taken, edit.last, key=lambda other: other.first)
+        if at and taken[at - 1].overlaps(edit):
+            other = taken[at - 1]
+            if other == edit:
+                return "repeated"
+            raise UnfitError(
+                f"{path}, lines {edit.first}-{edit.last}: an earlier suggestion changes lines "
+                f"{other.first}-{other.last}"
+            )
+        taken.insert(at, edit)
         return "applied"
 
     def write(self, tree: Path) -> None:

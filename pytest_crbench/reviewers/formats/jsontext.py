@@ -28,6 +28,10 @@ class Document:
     warnings: tuple[str, ...] = ()
 
 
+class Ambiguous(Unreadable):
+    """JSON that means one thing to programs that take the first of two equal keys, and another to others."""
+
+
 def text_of(raw: bytes) -> tuple[str, tuple[str, ...]]:
     """Decode UTF-8, or UTF-16 where a byte-order mark says so; what is invalid is replaced, with a warning.
 
@@ -53,10 +57,10 @@ def loads(text: str, what: str) -> Any:
     """Parse one JSON document.
 
     Raises:
-        Unreadable: naming ``what`` and the place of the first error.
+        Unreadable: naming ``what`` and the place of the first error; `Ambiguous` for a key that is twice.
     """
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_object)
     except RecursionError:
         raise Unreadable(f"{what}: the JSON is nested too deeply to be a review") from None
     except ValueError as error:
@@ -64,6 +68,18 @@ def loads(text: str, what: str) -> Any:
             f"{what}: not JSON ({printable(str(error), 120)}); it begins with {printable(text[:200], 60)!r}. "
             "Look at the raw output that is kept beside the results."
         ) from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        for key, value in pairs:
+            if made[key] != value:
+                raise Ambiguous(
+                    f"an object has the key {printable(key, 60)!r} twice, with different values. Let the "
+                    "tool write each once."
+                )
+    return made
 
 
 def whole(raw: bytes, what: str) -> Document:
@@ -95,7 +111,7 @@ def embedded(text: str, accept: Callable[[Any], bool]) -> list[Any]:
     Raises:
         Unreadable: if the search would take too long.
     """
-    decoder, found, at, spent = json.JSONDecoder(), [], 0, 0
+    decoder, found, at, spent = json.JSONDecoder(object_pairs_hook=_object), [], 0, 0
     while (opening := _OPENING.search(text, at)) is not None:
         start = at = opening.end()
         spent += 256  # an attempt costs something, even one that fails at once

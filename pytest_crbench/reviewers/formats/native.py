@@ -12,7 +12,7 @@ from ...core.digest import canonical
 from ...core.text import printable
 from .base import Parsed, Unreadable
 from .draft import draft, take_suggestion
-from .jsontext import embedded, loads, text_of
+from .jsontext import Ambiguous, embedded, loads, text_of
 from .jsontext import lines as json_lines
 
 if TYPE_CHECKING:
@@ -77,6 +77,8 @@ def is_review(value: Any) -> bool:
 def _value(text: str) -> tuple[Any, tuple[str, ...]]:
     try:
         value = loads(text, "native review")
+    except Ambiguous:
+        raise
     except Unreadable as error:
         failure = error
     else:
