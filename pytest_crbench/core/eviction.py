@@ -95,7 +95,9 @@ def with_room(action: Callable[[], T], items: Callable[[], list[Item]], log: Cal
 
 def told(done: Evicted) -> str:
     """Say what was removed."""
-    return f"{done.images} images and {done.entries} cache entries, {size(done.freed)} in all"
+    images = f"{done.images} image{'s' * (done.images != 1)}"
+    entries = f"{done.entries} cache {'entry' if done.entries == 1 else 'entries'}"
+    return f"{images} and {entries}, {size(done.freed)} in all"
 
 
 def cache_items(cache: Path) -> list[Item]:

@@ -10,6 +10,7 @@ from ..core import temporary, trees
 from ..core.errors import InfraError
 from ..core.usage import Uses
 from .build import LABEL, remove
+from .disk import IMAGES
 from .owner import is_elsewhere, is_gone
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ def _clean_engine(
             try:
                 for name in image.get("RepoTags") or [image["Id"]]:
                     client.remove_image(name, force=force)
+                    Uses(settings.cache).forget(IMAGES, name)
                 gone += 1
             except ImageNotFound:
                 gone += 1

@@ -49,8 +49,10 @@ def use(settings: SandboxSettings, *tags: str) -> None:
         Uses(settings.cache).touch(IMAGES, tag)
 
 
-def keep_to_budget(client: APIClient | None, settings: SandboxSettings) -> None:
+def keep_to_budget(client: APIClient | None, settings: SandboxSettings, *, warn: bool = False) -> None:
     """Remove what was used least recently until cache and images are within the budget, if there is one.
+
+    With ``warn`` it is also logged if that cannot be.
 
     Raises:
         InfraError: if the engine fails.
@@ -60,7 +62,7 @@ def keep_to_budget(client: APIClient | None, settings: SandboxSettings) -> None:
     done = evict_to(client, settings, settings.disk_budget)
     if done.freed:
         settings.log(f"disk budget {size(settings.disk_budget)}: removed {told(done)}")
-    if done.left > settings.disk_budget:
+    if warn and done.left > settings.disk_budget:
         budget = size(settings.disk_budget)
         settings.log(f"disk budget {budget}: {size(done.left)} are in use by runs under way, and stay")
 

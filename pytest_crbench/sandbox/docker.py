@@ -67,7 +67,7 @@ class DockerBackend:
             InfraError: if there is none for any of ``pythons``, or uv is missing.
         """
         program("resolve environments")
-        disk.keep_to_budget(self._client, self._settings)
+        disk.keep_to_budget(self._client, self._settings, warn=True)
         tried: dict[str, InfraError] = {}
         for python in pythons:
             try:

@@ -110,7 +110,7 @@ class LocalBackend:
             InfraError: if it is missing.
         """
         program("build environments")
-        disk.keep_to_budget(None, self._settings)
+        disk.keep_to_budget(None, self._settings, warn=True)
 
     def environment(self, wanted: Environment) -> EnvironmentRef:
         """Build or reuse the virtual environment.

@@ -143,7 +143,7 @@ def test_on_a_full_disk_what_is_old_makes_room_for_one_more_try(tmp_path: Path) 
         entry(small, "old", age=300, size=600 * KB)
         assert with_room(write, lambda: cache_items(small), said.append) == 700 * KB
         assert left(small) == []
-        assert said == ["the disk is full: removed 0 images and 1 cache entries, 600 kB in all; trying again"]
+        assert said == ["the disk is full: removed 0 images and 1 cache entry, 600 kB in all; trying again"]
         # Nothing is left that could go: the failure stands.
         (small / "new").rename(small / "other")
         with pytest.raises(InfraError, match="No space left") as failed:

@@ -150,7 +150,7 @@ def test_clean_keeps_as_much_as_it_is_told(own: Engine, client: APIClient, tmp_p
 
     done = clean("--keep=1500k")
     assert done.returncode == 0, done.stderr
-    assert "removed 1 images and 1 cache entries, 2.0 MB in all; 1.0 MB are left" in done.stdout
+    assert "removed 1 image and 1 cache entry, 2.0 MB in all; 1.0 MB are left" in done.stdout
     assert tags(client) == {"crbench-tree:b"}
     assert not old.exists()
     wrong = clean("--keep=lots")
@@ -176,7 +176,7 @@ def test_a_full_engine_makes_room_once_and_says_what_to_do_if_that_is_not_enough
             if name == "fits":
                 tag = build_tree(client, settings, built, tree)
                 assert tags(client) == {"crbench-env:e", tag}
-                assert any("the disk is full: removed 1 images" in line for line in said)
+                assert any("the disk is full: removed 1 image" in line for line in said)
             else:
                 with pytest.raises(
                     InfraError, match=r"the engine's disk is full\. Free some space"
