@@ -39,6 +39,7 @@ def activate(config: pytest.Config) -> None:
     from .assemble import open_datasets
     from .collect import CollectPlugin
     from .outcome import OutcomePlugin
+    from .scrubbing import ScrubPlugin
 
     try:
         settings = read_settings(config)
@@ -50,6 +51,7 @@ def activate(config: pytest.Config) -> None:
     manager.register(CollectPlugin(settings, selection, datasets), "crbench-collect")
     manager.register(fixtures, "crbench-fixtures")
     manager.register(OutcomePlugin(settings), "crbench-outcome")
+    manager.register(ScrubPlugin(), "crbench-scrub")
     if distributed.is_worker(config):
         _join(config, settings)
     else:
@@ -94,7 +96,7 @@ def read_settings(config: pytest.Config) -> Settings:
     settings = read(given, config.invocation_params.dir)
     if not settings.resume and not settings.replay:
         return settings
-    from .rundir import find_run, recorded_options
+    from .rundir import check_given, find_run, recorded_options
 
     run = find_run(settings.run_dir, settings.resume or settings.replay or "")
     recorded = recorded_options(run)
@@ -108,7 +110,10 @@ def read_settings(config: pytest.Config) -> Settings:
         value = given(name)
         return kept.get(name) if value is None or value == [] else value
 
-    return read(merged, config.invocation_params.dir)
+    settings = read(merged, config.invocation_params.dir)
+    if settings.resume:
+        check_given(run, settings)
+    return settings
 
 
 def take_arguments(config: pytest.Config, settings: Settings, datasets: tuple[Dataset, ...]) -> Selection:

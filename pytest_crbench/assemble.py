@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, cast
 from .core.errors import UsageError
 from .core.evaluate import Evaluator, Parts, Places
 from .core.eviction import cache_items, with_room
+from .core.secrets import in_text, register
 from .core.status import OUTSIDE_FAILURES, Status
-from .core.store import Store
+from .core.store import Store, append_line
 from .core.text import printable
 
 if TYPE_CHECKING:
@@ -59,9 +60,7 @@ class Invocation:
         text = printable(line, _LOG_LINE)
         # A log that cannot be written (the disk is full) takes no result with it; the store reports that.
         with suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("a", encoding="utf-8", errors="replace") as stream:
-                stream.write(f"{stamp} {self.worker} {text}\n")
+            append_line(path, f"{stamp} {self.worker} {text}")
 
 
 def open_datasets(settings: Settings) -> list[Dataset]:
@@ -73,6 +72,7 @@ def open_datasets(settings: Settings) -> list[Dataset]:
     from .datasets import open_dataset
 
     datasets = [open_dataset(spec) for spec in settings.datasets]
+    register(secret for d in datasets for i in d.instances for secret in in_text(i.source.url or ""))
     for first, second in combinations(datasets, 2):
         if first.name == second.name:
             raise UsageError(
@@ -247,8 +247,10 @@ def make_backend(settings: Settings, name: str, session: str, log: Callable[[str
         InfraError: if the named engine does not answer.
     """
     from .sandbox.choose import choose
+    from .sandbox.registries import registry_secrets
 
     _check_cache(settings.cache)
+    register(registry_secrets())
     return choose(name, sandbox_settings(settings, session, log))
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from . import __version__
 from .core import digest
 from .core.identity import environment_name
+from .core.secrets import scrubbed_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -38,9 +39,23 @@ def run_inputs(
     """Return all that is known before any work starts, as plain JSON (docs/results-format.md)."""
     from . import prompts
 
+    found: dict[str, Any] = scrubbed_value(
+        _inputs(settings, datasets, reviewer, agent, sandbox, prompts.digest_of_all())
+    )
+    return found
+
+
+def _inputs(
+    settings: Settings,
+    datasets: Iterable[Dataset],
+    reviewer: Reviewer,
+    agent: Agent,
+    sandbox: Mapping[str, Any],
+    prompts: str,
+) -> dict[str, Any]:
     return {
         "package": {"version": __version__, "source": package_digest()},
-        "prompts": prompts.digest_of_all(),
+        "prompts": prompts,
         "instances": {f"{d.name}::{i.id}": _instance(i) for d in datasets for i in d.instances},
         "reviewer": program(reviewer),
         "agent": program(agent),
@@ -70,7 +85,7 @@ def run_inputs(
 
 def program(made: Reviewer | Agent) -> dict[str, Any]:
     """Return what a reviewer or a coding agent is: its name, and all that decides what it does."""
-    fingerprint = dict(made.fingerprint)
+    fingerprint = scrubbed_value(dict(made.fingerprint))
     return {"name": made.name, "digest": digest.of(fingerprint), "fingerprint": fingerprint}
 
 

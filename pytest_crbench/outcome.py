@@ -12,8 +12,11 @@ from .core.errors import StageError
 from .core.identity import unmeasured
 from .core.model import Key, Verdict
 from .core.row import to_row
+from .core.secrets import scrubbed_value
 from .core.status import Status
 from .core.text import REASON_LIMIT, printable
+from .junit import junit_properties
+from .rundir import shown_path
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -51,8 +54,11 @@ class OutcomePlugin:
         if isinstance(item, CheckItem):
             verdict = self._shape(item, call, report)
             if verdict is not None:
+                item.user_properties += junit_properties(verdict)
+                report.user_properties += junit_properties(verdict)
                 # One unserialisable value would end a whole xdist run (pytest-xdist#1273, #1157).
-                report.crbench = json.loads(json.dumps(to_row(verdict)))  # type: ignore[attr-defined]
+                row = scrubbed_value(to_row(verdict))
+                report.crbench = json.loads(json.dumps(row))  # type: ignore[attr-defined]
         return report
 
     def _shape(
@@ -62,7 +68,7 @@ class OutcomePlugin:
         if report.when == "setup" and report.failed:
             verdict = _of_error(item, error)
             if isinstance(error, Unmeasured | StageError):
-                report.longrepr = f"{verdict.status.value}: {verdict.reason}\nlog: {verdict.log}"
+                report.longrepr = f"{verdict.status.value}: {verdict.reason}{_log(item.config, verdict)}"
             return verdict
         if report.when != "call":
             return None
@@ -89,11 +95,21 @@ class OutcomePlugin:
         return None
 
 
+def _log(config: pytest.Config, verdict: Verdict) -> str:
+    """Name the log as the user can open it; nothing if there is none."""
+    state = config.pluginmanager.get_plugin("crbench-state")
+    if state is None or verdict.log is None:
+        return ""
+    path = state.invocation.run / verdict.log
+    return f"\nlog: {shown_path(path)}" if path.is_file() else ""
+
+
 def _of_error(item: CheckItem, error: BaseException | None) -> Verdict:
     if isinstance(error, Unmeasured):
         return error.verdict
     key = Key(item.instance_.dataset, item.instance_.id, item.check.id, repeat=item.repeat)
     if isinstance(error, StageError):
-        return unmeasured(item.instance_, item.check, key, error.status, printable(str(error), REASON_LIMIT))
+        said = printable(str(error), REASON_LIMIT)
+        return unmeasured(item.instance_, item.check, key, error.status, said, cause=error.reason)
     reason = printable(f"internal error: {type(error).__name__}: {error}")
-    return unmeasured(item.instance_, item.check, key, Status.INFRA_ERROR, reason)
+    return unmeasured(item.instance_, item.check, key, Status.INFRA_ERROR, reason, cause="internal")

@@ -88,4 +88,4 @@ def table(results: Results, files: str, width: int) -> list[str]:
     """Return the lines of the table for the terminal."""
     from .reporting.table import table as lines
 
-    return lines(results, results.summary(), files=files, width=width)
+    return lines(results, results.summary(), files=files, logs=files, width=width)

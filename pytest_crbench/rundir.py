@@ -9,15 +9,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .core.errors import UsageError
+from .core.secrets import REDACTED
 from .core.store import write_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from .settings import Settings
+
 
 def new_name() -> str:
     """Return a name for a run: the time in UTC, and a random part so that two at once differ."""
     return f"{time.strftime('%Y-%m-%dT%H%M%S', time.gmtime())}-{secrets.token_hex(3)}"
+
+
+def shown_path(path: Path) -> str:
+    """Return a path as the user can open it from where the run was started."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
 
 
 def find_run(folder: Path, name: str) -> Path:
@@ -57,6 +68,8 @@ def read_record(run: Path) -> dict[str, Any]:
 def recorded_options(run: Path) -> dict[str, Any]:
     """Return the options that a run was started with, for resuming it without naming them again.
 
+    Of one that held a credential only the rest is recorded: see `check_given`.
+
     Raises:
         UsageError: if the record is missing or unreadable.
     """
@@ -72,6 +85,20 @@ def chosen_sandbox(run: Path) -> str:
     """
     sandbox = read_record(run).get("sandbox")
     return str(sandbox.get("name", "auto")) if isinstance(sandbox, dict) else "auto"
+
+
+def check_given(run: Path, settings: Settings) -> None:
+    """Refuse to go on with an option of which only the part that is no credential was recorded.
+
+    Raises:
+        UsageError: naming the option.
+    """
+    for name, value in vars(settings).items():
+        if REDACTED in str(value):
+            raise UsageError(
+                f"--crbench-{name.replace('_', '-')} of {run.name} held a credential, which is not recorded: "
+                "give the option again"
+            )
 
 
 def write_record(run: Path, record: Mapping[str, Any]) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from . import assemble, distributed, fixtures, lockstep
+from . import assemble, distributed, fixtures, junit, lockstep
 from .core import temporary
 from .core.errors import CrbenchError
 from .core.gate import decide
@@ -20,6 +20,7 @@ from .core.lock import LockFile
 from .core.processes import SESSION_VARIABLE, kill_marked, kill_orphans
 from .core.results import Results
 from .core.row import from_row, to_row
+from .core.secrets import scrubbed
 from .core.status import Status
 from .core.text import printable
 from .core.usage import Uses
@@ -30,7 +31,7 @@ from .preflight import check_machine, check_sandbox
 from .progress import Progress
 from .record import agent_label, image_of, made_by, now, reviewer_label, run_record
 from .reports import RunFiles, make_gate, table
-from .rundir import chosen_sandbox, find_run, new_name, read_record, write_record
+from .rundir import chosen_sandbox, find_run, new_name, read_record, shown_path, write_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -62,6 +63,8 @@ class ControllerSession:
         self.selected: list[str] = []
         self.verdicts: dict[str, Verdict] = {}
         self.foreign_failures: set[str] = set()
+        #: Checks whose miss is a failure because the user asked for that.
+        self.failed_misses: set[str] = set()
         #: Failed reports that are a check without a measurement: what the gate, not pytest, decides about.
         self.own_failures = 0
         self.gate: Gate = make_gate(settings)
@@ -147,7 +150,7 @@ class ControllerSession:
             f"sandbox {record['sandbox']['name']}",
             f"{pulls} pull requests, {checks} checks",
         ]
-        return ["crbench: " + ", ".join(printable(part, 80) for part in parts)]
+        return ["crbench: " + ", ".join(printable(scrubbed(part), 80) for part in parts)]
 
     def _overridden(self, part: str) -> str:
         """Where a fixture replaces the reviewer or agent that the options name; "" if none is known yet."""
@@ -180,11 +183,14 @@ class ControllerSession:
             self._keep(report.nodeid, from_row(row))
         elif ours and report.failed and report.nodeid not in self.verdicts:
             key, instance, check = self.known[report.nodeid]
-            reason = "the worker crashed" if str(report.when) == "???" else "failed outside its stages"
-            lost = unmeasured(instance, check, key, Status.INFRA_ERROR, reason)
+            crashed = str(report.when) == "???"
+            reason = "the worker crashed" if crashed else "failed outside its stages"
+            cause = "worker-crashed" if crashed else "outside"
+            lost = unmeasured(instance, check, key, Status.INFRA_ERROR, reason, cause=cause)
             self._keep(report.nodeid, lost)
-        missed = row is not None and row["status"] == Status.MISSED.value
-        if report.failed and (not ours or missed or report.when == "teardown"):
+        if report.failed and row is not None and row["status"] == Status.MISSED.value:
+            self.failed_misses.add(report.nodeid)
+        elif report.failed and (not ours or report.when == "teardown"):
             self.foreign_failures.add(report.nodeid)
         elif report.failed:
             self.own_failures += 1
@@ -209,6 +215,12 @@ class ControllerSession:
         if self.invocation is not None:
             self.restore.append(shield(self._note))
             self.interrupted = True
+
+    @pytest.hookimpl(tryfirst=True, specname="pytest_sessionfinish")
+    def tell_junit(self, exitstatus: int) -> None:
+        """Put the rates into JUnit's file before it is written."""
+        if self.invocation is not None and self.selected:
+            junit.add_totals(self.config, lambda: self._results(exitstatus).summary().overall)
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
@@ -261,20 +273,14 @@ class ControllerSession:
         if self.results is None or self.invocation is None:
             return
         terminalreporter.section("crbench", sep="-")
-        for line in table(self.results, self._shown_run(), min(terminalreporter._tw.fullwidth, 100)):
-            terminalreporter.write_line(line)
+        for line in table(
+            self.results, shown_path(self.invocation.run), min(terminalreporter._tw.fullwidth, 100)
+        ):
+            terminalreporter.write_line(scrubbed(line))
         extra = self.config.hook.pytest_crbench_summary(config=self.config, results=dict(self.results.run))
         for lines in extra:
             for line in lines or ():
-                terminalreporter.write_line(printable(str(line)))
-
-    def _shown_run(self) -> str:
-        assert self.invocation is not None
-        run = self.invocation.run
-        try:
-            return str(run.relative_to(self.config.invocation_params.dir.resolve()))
-        except ValueError:
-            return str(run)
+                terminalreporter.write_line(printable(scrubbed(str(line))))
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:
@@ -286,14 +292,19 @@ class ControllerSession:
             self.restore.pop()()
         if self.decision is not None:
             self._note(self.decision.verdict)
+        elif self.invocation is not None and self.gate.asked and not self.interrupted:
+            self._note("UNDECIDED, no check was selected; the exit status is pytest's")
 
     def _others(self, session: pytest.Session) -> str:
         """Say what failed that is not a check's measurement; "" if nothing did."""
-        count = len(self.foreign_failures)
+        misses, count = len(self.failed_misses), len(self.foreign_failures)
+        found = [f"{misses} check{'s' * (misses > 1)} missed (--crbench-fail-on-miss)"] if misses else []
         if count:
-            return f"{count} other test{'s' * (count > 1)} failed"
-        # A file that cannot be collected, and what other plugins count as a failure (coverage of code).
-        return "something else failed" if session.testsfailed > self.own_failures else ""
+            found.append(f"{count} other test{'s' * (count > 1)} failed")
+        elif session.testsfailed > self.own_failures + misses:
+            # A file that cannot be collected, and what other plugins count as a failure (coverage of code).
+            found.append("something else failed")
+        return " and ".join(found)
 
     def _reap(self, invocation: assemble.Invocation) -> None:
         kill_marked(SESSION_VARIABLE, invocation.session)
@@ -323,4 +334,4 @@ class ControllerSession:
     def _note(self, text: str) -> None:
         reporter = self.config.pluginmanager.get_plugin("terminalreporter")
         if reporter is not None:
-            reporter.write_line(f"crbench: {printable(text, 2000)}")
+            reporter.write_line(f"crbench: {printable(scrubbed(text), 2000)}")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .core.errors import UsageError
+from .core.secrets import in_text, passed_through, register, scrubbed_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,7 +82,8 @@ class Settings:
             if name not in left_out:
                 plain[name] = list(value) if isinstance(value, tuple) else value
         plain["baseline"] = str(self.baseline) if self.baseline else None
-        return plain
+        recorded: dict[str, Any] = scrubbed_value(plain)
+        return recorded
 
 
 def read(lookup: Callable[[str], Any], base: Path) -> Settings:
@@ -99,6 +101,7 @@ def read(lookup: Callable[[str], Any], base: Path) -> Settings:
         value = lookup(name)
         if value is None or value in ([], ""):
             continue
+        _register_credentials(name, value)
         convert: Callable[[str, Any], Any] = _CONVERT.get(name, _text)
         given[name] = convert(_option(name), value)
     for name in ("cache", "run_dir", "baseline", "ca_bundle"):
@@ -129,6 +132,14 @@ def _checked(settings: Settings) -> Settings:
     if settings.ca_bundle is not None and not settings.ca_bundle.is_file():
         raise UsageError(f"--crbench-ca-bundle={settings.ca_bundle}: no such file")
     return settings
+
+
+def _register_credentials(name: str, value: Any) -> None:
+    """Whatever is said of an option from here on, also that it is wrong, is said without these."""
+    words = [str(item) for item in value] if isinstance(value, (list, tuple)) else [str(value)]
+    register(secret for word in words for secret in in_text(word))
+    if name in ("reviewer_env", "agent_env"):
+        register(passed_through(word for item in words for word in re.split(r"[\s,]+", item) if word))
 
 
 def _option(name: str) -> str:

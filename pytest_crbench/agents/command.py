@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..core import commands, processes
 from ..core.errors import AgentError
 from ..core.model import Revision
-from ..core.secrets import passed_through, scrub
+from ..core.secrets import passed_through, scrub, scrubbed
 from ..core.store import write_atomic
 from ..core.text import clean, decode, printable
 from . import prompt
@@ -57,7 +57,7 @@ class CommandAgent:
             "name": self.name,
             "version": 1,
             # A key in the command line itself is no business of the results.
-            "template": scrub(template.text, self._secrets()),
+            "template": scrubbed(scrub(template.text, self._secrets())),
             "timeout": timeout,
             "environment": sorted(self.environment),
             "prompts": prompt.digest(),

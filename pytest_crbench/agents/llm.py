@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..core import digest, temporary
-from ..core.errors import AgentError, InfraError
+from ..core.errors import AgentError, InfraError, StageError
 from ..core.model import Revision
 from . import prompt, tools
 from .loop import Bounds, Conversation
 from .trajectory import Trajectory
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from ..llm.client import Model
@@ -64,9 +65,11 @@ class LlmAgent:
                 conversation = Conversation(
                     self.model, sandbox, self.bounds, trajectory, repeat=task.repeat, log=task.log
                 )
-                stop_reason = conversation.run()
-                _export(sandbox, edited)
-            patch = task.capture(edited)
+                with _accounted(conversation):
+                    stop_reason = conversation.run()
+                    _export(sandbox, edited)
+            with _accounted(conversation):
+                patch = task.capture(edited)
         return Revision(
             patch=patch,
             agent=self.name,
@@ -97,6 +100,16 @@ def _export(sandbox: Sandbox, edited: Path) -> None:
         if error.reason != "too-large":
             raise
         raise AgentError(str(error), reason=error.reason) from error
+
+
+@contextmanager
+def _accounted(conversation: Conversation) -> Iterator[None]:
+    """Say what was used up also of a revision that failed."""
+    try:
+        yield
+    except StageError as error:
+        error.usage = conversation.totals()
+        raise
 
 
 def _limits(bounds: Bounds) -> dict[str, Any]:

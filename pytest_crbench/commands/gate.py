@@ -58,6 +58,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the conditions and, last, the verdict; the exit status."""
     from ..core.gate import decide, make_gate
     from ..core.text import printable
+    from ..reporting.lines import bounds_lines, unmeasured_lines
     from ..reporting.results import read_results
     from ..reporting.table import verdict_line
 
@@ -71,15 +72,23 @@ def run(args: argparse.Namespace) -> int:
             prefix="--",
         )
         if not gate.asked:
-            raise UsageError("nothing to decide; give --fail-under, --fail-over or --fail-if-regressed")
+            raise UsageError(
+                "nothing to decide; give --fail-under, --fail-over, --min-coverage or --fail-if-regressed"
+            )
         results = read_results(args.results)
         decision = decide(gate, results.summary(), results)
     except UsageError as error:
         print(f"crbench gate: {error}", file=sys.stderr)
         return 2
+    summary = results.summary()
     if args.json:
-        print(json.dumps(decision.to_json(), indent=1))
+        from ..reporting.results import summary_json, unmeasured_json
+
+        told = {"overall": summary_json(summary)["overall"], "unmeasured": unmeasured_json(results)}
+        print(json.dumps({**decision.to_json(), **told}, indent=1))
     else:
+        for line in (*bounds_lines(summary.overall), *unmeasured_lines(summary, logs=args.results)):
+            print(line)
         for condition in decision.conditions:
             print(f"{condition.outcome:<9}  {printable(condition.text, 1000)}")
         print(verdict_line(decision))

@@ -68,11 +68,13 @@ class Difference:
 
 @dataclass(frozen=True)
 class Unpaired:
-    """A check of both runs that at least one of them did not decide, with both statuses."""
+    """A check of both runs that at least one of them did not decide, with both statuses (None: not run)."""
 
     key: Key
-    first: Status
-    second: Status
+    first: Status | None
+    second: Status | None
+    #: Why there is no measurement, of the run that has none (of both: the first's).
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,13 @@ def pair_up(first: Results, second: Results) -> Comparison:
             facets = tuple(facets_of(key, b.facets).items())
             pairs.append(Pair(key, facets, a.status is Status.PASSED, b.status is Status.PASSED))
         else:
-            unmeasured.append(Unpaired(key, a.status, b.status))
+            reason = b.reason if a.status.in_strict else a.reason
+            unmeasured.append(Unpaired(key, a.status, b.status, reason))
+    for key in (key for key in first.planned if key in second.planned):
+        if (key in ours) != (key in theirs):
+            a_status = ours[key].status if key in ours else None
+            b_status = theirs[key].status if key in theirs else None
+            unmeasured.append(Unpaired(key, a_status, b_status, "not run in one of them"))
     return Comparison(
         first=first,
         second=second,
@@ -143,8 +151,8 @@ def pair_up(first: Results, second: Results) -> Comparison:
         groups=_by_facet(pairs),
         unmeasured=tuple(unmeasured),
         changed=tuple(changed),
-        only_in_first=tuple(key for key in ours if key not in theirs),
-        only_in_second=tuple(key for key in theirs if key not in ours),
+        only_in_first=tuple(key for key in ours if key not in {*theirs, *second.planned}),
+        only_in_second=tuple(key for key in theirs if key not in {*ours, *first.planned}),
     )
 
 

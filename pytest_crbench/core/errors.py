@@ -7,11 +7,18 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from .secrets import scrubbed
 from .status import Status
 
 
 class CrbenchError(Exception):
-    """Anything that this package reports to its user by message, without a traceback."""
+    """Anything that this package reports to its user by message, without a traceback.
+
+    The message never holds a credential, whatever it quotes.
+    """
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(scrubbed(message))
 
 
 class UsageError(CrbenchError):
@@ -27,6 +34,8 @@ class StageError(CrbenchError):
         super().__init__(message)
         #: A short machine-readable word (``timeout``, ``crashed``, ``unreadable`` ...), kept in results.
         self.reason = reason
+        #: What was used up before it failed (tokens, calls, cost): it was spent all the same.
+        self.usage: dict[str, float] = {}
 
 
 class ReviewerError(StageError):

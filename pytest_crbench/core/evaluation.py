@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +13,12 @@ from .hidden_tests import HiddenTests
 from .identity import environment_name, unmeasured
 from .lock import ENVIRONMENTS, LockFile
 from .model import Changes, Key, PullRequest, Review, Revision, Tree, Trees, Verdict
+from .secrets import scrubbed_patch
 from .status import Status
-from .store import write_atomic
+from .store import added, write_bytes
 from .tasks import AgentTask, ReviewTask
 from .text import REASON_LIMIT, decode, printable
+from .totals import SHARED_STAGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +39,8 @@ class Evaluation:
     repeat: int
     arm: str
     name: str
+    #: What attempts at a stage used that failed.
+    spent: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def log(self, line: str) -> None:
         """Append a line to the instance's log."""
@@ -216,7 +220,8 @@ class Evaluation:
             f"revision {self.repeat}: {revision.stop_reason}, {len(revision.patch)} bytes of patch "
             f"in {revision.duration:.1f} s"
         )
-        write_atomic(self.directory / "revision.patch", revision.patch)
+        revision = _without_credentials(revision)
+        write_bytes(self.directory / "revision.patch", revision.patch)
         return records.revision_to(revision)
 
     def _agent_task(self) -> AgentTask:
@@ -293,12 +298,8 @@ class Evaluation:
             },
             environment=self.environment.digest,
             stop_reason=revision.stop_reason,
-            durations={
-                "review": self.review.duration,
-                "revision": revision.duration,
-                "tests": found["seconds"],
-            },
-            usage={"review": dict(self.review.usage), "revision": dict(revision.usage)},
+            durations={**self._durations(), "tests": found["seconds"]},
+            usage=self._usage(),
             warnings=(*self.review.warnings, *revision.warnings, *found["warnings"]),
         )
 
@@ -334,7 +335,23 @@ class Evaluation:
 
     def failed(self, check: Check, error: StageError) -> Verdict:
         """Return the verdict that stands for a stage that gave no result."""
-        return replace(self._blank(check), status=error.status, reason=printable(str(error), REASON_LIMIT))
+        return replace(
+            self._blank(check),
+            status=error.status,
+            reason=printable(str(error), REASON_LIMIT),
+            cause=error.reason,
+            durations=self._durations(),
+            usage=self._usage(),
+        )
+
+    def _usage(self) -> dict[str, dict[str, float]]:
+        """What each stage has used, also in attempts that failed."""
+        made = {stage: self.__dict__[stage].usage for stage in SHARED_STAGES if stage in self.__dict__}
+        stages = [stage for stage in SHARED_STAGES if stage in made or self.spent.get(stage)]
+        return {stage: added(made.get(stage, {}), self.spent.get(stage, {})) for stage in stages}
+
+    def _durations(self) -> dict[str, float]:
+        return {stage: self.__dict__[stage].duration for stage in SHARED_STAGES if stage in self.__dict__}
 
     def _blank(self, check: Check) -> Verdict:
         """Everything of a verdict that is known whatever happens later; status is a placeholder."""
@@ -357,9 +374,20 @@ class Evaluation:
         usable: Callable[[Any], bool] = lambda _value: True,
     ) -> Any:
         store, name = self.owner.places.store, f"evaluations/{self.name}/{stage}"
-        return store.stage(name, key, make, log=self.log, usable=usable).unwrap()
+        outcome = store.stage(name, key, make, log=self.log, usable=usable)
+        self.spent[stage] = added(outcome.earlier, outcome.error.usage if outcome.error else {})
+        return outcome.unwrap()
 
     def _replayed(self, stage: str) -> Any:
         """Read a recorded stage of the run that is replayed, whatever key it was made under."""
         assert self.owner.places.replay is not None
         return records.recorded(self.owner.places.replay / "evaluations" / self.name / f"{stage}.json")
+
+
+def _without_credentials(revision: Revision) -> Revision:
+    """Before its digest is taken: what is kept is what is tested."""
+    patch = scrubbed_patch(revision.patch)
+    if patch == revision.patch:
+        return revision
+    said = "the revision held credentials of this machine, which were taken out of it"
+    return replace(revision, patch=patch, warnings=(*revision.warnings, said))

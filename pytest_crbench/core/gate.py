@@ -43,6 +43,8 @@ class Gate:
 
     thresholds: tuple[Threshold, ...] = ()
     min_coverage: Fraction = MIN_COVERAGE
+    #: Whether the coverage was asked for by itself.
+    coverage_asked: bool = False
     baseline: Results | None = None
     fail_if_regressed: Fraction | None = None
 
@@ -56,7 +58,7 @@ class Gate:
     @property
     def asked(self) -> bool:
         """Whether there is anything to decide."""
-        return bool(self.thresholds) or self.fail_if_regressed is not None
+        return bool(self.thresholds) or self.coverage_asked or self.fail_if_regressed is not None
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,7 @@ def make_gate(
         min_coverage=MIN_COVERAGE
         if min_coverage is None
         else parse_share(min_coverage, f"{prefix}min-coverage={min_coverage}"),
+        coverage_asked=min_coverage is not None,
         baseline=baseline,
         fail_if_regressed=tolerated,
     )
@@ -150,7 +153,9 @@ def decide(gate: Gate, summary: Summary, current: Results | None = None) -> Deci
         # What decided comes first, so that a cut line still says why.
         conditions.sort(key=lambda condition: condition.outcome != outcome)
         conditions.append(covered)
-    verdict = ", ".join([_WORD[outcome], *(condition.text for condition in conditions)])
+    texts = [condition.text for condition in conditions]
+    other = [] if any(c.label == "measured" for c in conditions) else _measured(summary.overall)
+    verdict = ", ".join([_WORD[outcome], *texts, *other])
     return Decision(outcome, EXIT[outcome], verdict, tuple(conditions))
 
 
@@ -216,12 +221,25 @@ def _coverage(group: Group, wanted: Fraction) -> Condition:
         return Condition("coverage", "undecided", "no check selected")
     bound = f"{float(wanted):g}"
     if coverage >= wanted:
-        return Condition("coverage", "met", f"coverage {shown(coverage, wanted)} >= {bound}")
-    causes = [f"{count} {status.value}" for status, count in group.errors.items()]
+        return Condition("coverage", "met", f"coverage {shown(coverage, wanted)} >= {bound}{causes(group)}")
+    return Condition("coverage", "undecided", f"coverage {shown(coverage, wanted)} < {bound}{causes(group)}")
+
+
+def causes(group: Group) -> str:
+    """Say what was not measured: `` (1 infra_error, 2 not run)``; "" if nothing."""
+    found = [f"{count} {status.value}" for status, count in group.errors.items()]
     if group.not_run:
-        causes.append(f"{group.not_run} not run")
-    text = f"coverage {shown(coverage, wanted)} < {bound} ({', '.join(causes)})"
-    return Condition("coverage", "undecided", text)
+        found.append(f"{group.not_run} not run")
+    return f" ({', '.join(found)})" if found else ""
+
+
+def _measured(group: Group) -> list[str]:
+    """The other bound, where the reviewer's own errors set the two apart."""
+    if not group.differs:
+        return []
+    value = group.measured.value
+    of = f"{group.measured.passed} of {group.measured.of}"
+    return [f"measured {shown(value)} ({of})" if value is not None else "nothing measured"]
 
 
 def _regression(gate: Gate, current: Results | None) -> Condition:
@@ -260,9 +278,11 @@ def _excluded(found: Comparison) -> str:
 def _ungated(summary: Summary) -> str:
     overall = summary.overall
     if overall.strict.value is None:
-        return "nothing measured (no gate asked for)"
-    coverage = "" if overall.coverage is None else f", coverage {shown(overall.coverage, Fraction(1))}"
-    return f"overall {shown(overall.strict.value)}{coverage} (no gate asked for)"
+        return f"nothing measured{causes(overall)} (no gate asked for)"
+    parts = [f"overall {shown(overall.strict.value)}", *_measured(overall)]
+    if overall.coverage is not None:
+        parts.append(f"coverage {shown(overall.coverage, Fraction(1))}{causes(overall)}")
+    return ", ".join(parts) + " (no gate asked for)"
 
 
 def _order(a: Fraction, b: Fraction) -> int:

@@ -35,7 +35,13 @@ def plan(datasets: Iterable[Dataset], repeats: int) -> Iterator[tuple[str, Key, 
 
 
 def unmeasured(
-    instance: Instance, check: Check, key: Key, status: Status, reason: str, sandbox: str | None = None
+    instance: Instance,
+    check: Check,
+    key: Key,
+    status: Status,
+    reason: str,
+    sandbox: str | None = None,
+    cause: str = "",
 ) -> Verdict:
     """Return the verdict of a check that no stage came to."""
     return Verdict(
@@ -46,6 +52,7 @@ def unmeasured(
         check_digest=check.digest,
         sandbox=sandbox,
         log=log_path(instance),
+        cause=cause,
     )
 
 

@@ -265,3 +265,5 @@ class Verdict:
     review: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     log: str | None = None
+    #: Why there is no measurement, in one machine-readable word; "" for a measurement.
+    cause: str = ""

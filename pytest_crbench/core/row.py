@@ -57,6 +57,7 @@ def to_row(verdict: Verdict) -> dict[str, Any]:
         "arm": key.arm,
         "status": verdict.status,
         "reason": verdict.reason,
+        "cause": verdict.cause,
         "facets": verdict.facets,
         "check_digest": verdict.check_digest,
         "keys": verdict.keys,
@@ -101,6 +102,7 @@ def from_row(row: Mapping[str, Any], *, where: str = "result row") -> Verdict:
         review=dict(read.mapping("review", optional=True)),
         warnings=tuple(str(line) for line in read.sequence("warnings")),
         log=read.maybe("log"),
+        cause=read.maybe("cause") or "",
     )
 
 

@@ -67,6 +67,26 @@ class Group:
     totals: Totals
 
     @property
+    def unmeasured(self) -> int:
+        """How many selected checks have no measurement."""
+        return self.selected - self.passed - self.missed
+
+    @property
+    def lowest(self) -> Fraction | None:
+        """The rate over everything selected, had every unmeasured check been missed; None without any."""
+        return Fraction(self.passed, self.selected) if self.selected else None
+
+    @property
+    def highest(self) -> Fraction | None:
+        """The same, had every unmeasured check passed."""
+        return Fraction(self.passed + self.unmeasured, self.selected) if self.selected else None
+
+    @property
+    def differs(self) -> bool:
+        """Whether the measured rate is another one than the strict rate."""
+        return self.measured.of != self.strict.of
+
+    @property
     def coverage(self) -> Fraction | None:
         """Measured share of what was selected; None if nothing was."""
         return Fraction(self.passed + self.missed, self.selected) if self.selected else None

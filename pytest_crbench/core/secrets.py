@@ -1,49 +1,102 @@
-"""Keeping credentials out of everything that is written: by value, not by name."""
+"""Keeping credentials out of everything that is written: by value, not by name (docs/secrets.md).
+
+What is secret is a property of the process, as its environment is: `register` adds to what the environment
+holds, and the doors through which text leaves (files, errors, logs, reports) ask `scrubbed`. A writer that
+had to be handed the secrets would one day be forgotten.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import quote
 
-from .text import clean
+from . import urls
+from .secret_forms import SHORTEST, Forms, forms_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 REDACTED = "[redacted]"
-#: Local endpoints take any key ("EMPTY", "none", "x"): replacing such words would garble the text.
-_SHORTEST = 8
-_CREDENTIAL = re.compile(r"(?i)(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$")
+_NAMES = r"API[-_]?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?"
+_CREDENTIAL = re.compile(rf"(?i)(?:^|_)(?:{_NAMES}|PASS|PAT)$")
+#: Words that people put where a key must stand, and values that are no secret: one class of letters, digits.
+_PLAIN = re.compile(r"[a-z]{1,15}|[A-Z]{1,15}|\d{1,15}")
+#: ``--token=x``, ``API_KEY x``, ``Authorization: Bearer x``.
+_GIVEN = re.compile(
+    rf"""(?ix)(?<![a-z]) (?: (?:{_NAMES})["']?[=:\s] | authorization["']?[=:]\s*(?:bearer|basic|token)\s )
+    \s* ["']? ([^\s"'{{}}$]{{8,}})"""
+)
+#: Tokens that show by their shape what they are.
+_SHAPES = re.compile(
+    r"\b(?:sk-[\w-]{16,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abprs]-[\w-]{10,}"
+    r"|AKIA[0-9A-Z]{16}|hf_\w{20,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{5,})"
+)
+_URL = re.compile(r"\w+://[^\s'\"<>]+")
 
 Text = TypeVar("Text", str, bytes)
 
+#: The deliberate exception to "no mutable state in modules": it only grows, with what must not leave.
+_REGISTERED: dict[str, None] = {}
 
-def scrub(text: Text, secrets: Iterable[str], *, shortest: int = _SHORTEST) -> Text:
-    """Replace every secret in ``text``, also where it was escaped for JSON or quoted for a URL.
+
+def register(values: Iterable[str]) -> None:
+    """Treat ``values`` as credentials from now on, in this process."""
+    _REGISTERED.update(dict.fromkeys(value for value in values if value))
+
+
+def known() -> tuple[str, ...]:
+    """Return the credentials of this process: registered ones, and those in its environment.
+
+    Left out is what is no credential by the look of it: under 8 characters, one plain word or number of under
+    16, and the path of a file that is there. Replacing these would turn reports to mush.
+    """
+    found = [*_REGISTERED, *within_reach(), *_urls_within_reach()]
+    lines = [line.strip() for value in found if "\n" in value for line in value.splitlines()]
+    kept = [value.strip() for value in found] + [line for line in lines if not line.startswith("-----")]
+    return tuple(dict.fromkeys(value for value in kept if _counts(value)))
+
+
+def scrubbed(text: Text) -> Text:
+    """Return ``text`` without any known credential, whole or cut off where the text was shortened."""
+    return _prepared(known(), SHORTEST).scrub(text, REDACTED)
+
+
+def scrubbed_patch(patch: bytes) -> bytes:
+    """Return a patch without known credentials in the lines that it adds.
+
+    What it takes away or leaves was there before. A patch is measured, so only what cannot be meant as code
+    counts: at least 16 characters, letters and digits.
+    """
+    strong = tuple(s for s in known() if len(s) >= 16 and re.search(r"\d", s) and re.search(r"[A-Za-z]", s))
+    prepared = _prepared(strong, SHORTEST)
+    if prepared.scrub(patch, REDACTED) == patch:
+        return patch
+    lines = patch.split(b"\n")
+    return b"\n".join(prepared.scrub(x, REDACTED) if x.startswith(b"+") else x for x in lines)
+
+
+def scrubbed_value(value: Any) -> Any:
+    """Return a plain JSON value without any known credential in its texts, keys included."""
+    prepared = _prepared(known(), SHORTEST)
+    if not prepared.may_be_in(json.dumps(value, ensure_ascii=False, default=str)):
+        return value
+    return _walk(value, prepared)
+
+
+def scrub(text: Text, secrets: Iterable[str], *, shortest: int = SHORTEST) -> Text:
+    """Replace every secret in ``text``, also where it was escaped, quoted or encoded.
 
     Secrets of fewer than ``shortest`` characters are placeholders, not credentials, and are left alone.
     """
-    for form in _forms(secrets, shortest):
-        if isinstance(text, bytes):
-            text = text.replace(form.encode("utf-8", "surrogateescape"), REDACTED.encode())
-        else:
-            text = text.replace(form, REDACTED)
-    return text
+    return _prepared(tuple(secrets), shortest).scrub(text, REDACTED)
 
 
 def scrub_value(value: Any, secrets: Iterable[str]) -> Any:
     """Return a plain JSON value with every secret replaced in its strings, keys included."""
-    known = tuple(secrets)
-    if isinstance(value, str):
-        return scrub(value, known)
-    if isinstance(value, dict):
-        return {scrub(str(key), known): scrub_value(item, known) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [scrub_value(item, known) for item in value]
-    return value
+    return _walk(value, _prepared(tuple(secrets), SHORTEST))
 
 
 def passed_through(names: Iterable[str]) -> tuple[str, ...]:
@@ -59,14 +112,41 @@ def within_reach() -> tuple[str, ...]:
     return passed_through(name for name in os.environ if _CREDENTIAL.search(name))
 
 
-def _forms(secrets: Iterable[str], shortest: int) -> list[str]:
-    forms: set[str] = set()
-    for secret in secrets:
-        if len(secret) < max(shortest, 1):
-            continue
-        text = clean(secret)
-        # JSON may be written in ASCII or not; what is no UTF-8 may have become U+FFFD before.
-        escaped = {json.dumps(s, ensure_ascii=a)[1:-1] for s in (secret, text) for a in (True, False)}
-        forms |= {secret, *escaped, quote(secret, safe="", errors="surrogateescape")}
-    # The longest first: a secret that contains another one goes as a whole.
-    return sorted(forms, key=lambda form: (-len(form), form))
+def in_text(text: str) -> tuple[str, ...]:
+    """Return the credentials in what a user wrote: a command line, a URL."""
+    found = [*_GIVEN.findall(text), *_SHAPES.findall(text)]
+    found += [secret for url in _URL.findall(text) for secret in urls.secrets_in(url)]
+    return tuple(dict.fromkeys(found))
+
+
+def _counts(value: str) -> bool:
+    if len(value) < SHORTEST or _PLAIN.fullmatch(value):
+        return False
+    return not (value.startswith("/") and os.path.exists(value))  # noqa: PTH110  (bytes that are no path)
+
+
+def _urls_within_reach() -> list[str]:
+    """Logins in URLs of the environment: proxies, indexes, endpoints."""
+    return [
+        secret
+        for name, value in os.environ.items()
+        if "://" in value
+        for url in value.split()
+        if "@" in url or name.endswith(("INDEX_URL", "_INDEX", "BASE_URL"))
+        for secret in urls.secrets_in(url)
+    ]
+
+
+def _walk(value: Any, prepared: Forms) -> Any:
+    if isinstance(value, str):
+        return prepared.scrub(value, REDACTED)
+    if isinstance(value, dict):
+        return {_walk(key, prepared): _walk(item, prepared) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_walk(item, prepared) for item in value]
+    return value
+
+
+@lru_cache(maxsize=64)
+def _prepared(secrets: tuple[str, ...], shortest: int) -> Forms:
+    return forms_of(secrets, shortest)

@@ -21,18 +21,30 @@ from filelock import FileLock, Timeout
 
 from . import digest
 from .errors import STAGE_ERRORS, InfraError, StageError, TamperedError
+from .secrets import scrubbed, scrubbed_value
 from .status import Status
 from .text import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def write_atomic(path: Path, data: bytes) -> None:
-    """Write ``data`` so that a reader sees the old content or the new, never half.
+    """Write ``data``, without credentials, so that a reader sees the old content or the new, never half.
+
+    This is the door through which files are written, and `append_line` that of those that grow.
+
+    Raises:
+        InfraError: if the disk is full or the folder cannot be written to.
+    """
+    write_bytes(path, scrubbed(data))
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write ``data`` as it is: only what has a digest, and was looked through before that was taken.
 
     Raises:
         InfraError: if the disk is full or the folder cannot be written to.
@@ -56,13 +68,25 @@ def write_atomic(path: Path, data: bytes) -> None:
         ) from error
 
 
+def append_line(path: Path, line: str) -> None:
+    """Append one line to a log, without credentials; any process may.
+
+    Raises:
+        OSError: if it cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8", errors="replace") as stream:
+        stream.write(scrubbed(line) + "\n")
+
+
 def write_json(path: Path, value: Any) -> None:
-    """Write a plain value as indented UTF-8 JSON, atomically.
+    """Write a plain value as indented UTF-8 JSON, atomically and without credentials.
 
     Raises:
         InfraError: if the file cannot be written.
     """
-    write_atomic(path, (_text(value) + "\n").encode())
+    # In the values: a credential of digits could stand in a number.
+    write_bytes(path, (_text(scrubbed_value(value)) + "\n").encode())
 
 
 def _text(value: Any) -> str:
@@ -90,6 +114,8 @@ class Outcome:
     value: Any
     error: StageError | None
     fresh: bool
+    #: What earlier attempts that failed had used up.
+    earlier: Mapping[str, float] = field(default_factory=dict)
 
     def unwrap(self) -> Any:
         """Return the value.
@@ -128,15 +154,17 @@ class Store:
                 return None
             if not self._is_ours(name, record):
                 return Outcome(None, self._forged(name), fresh=False)
+            earlier = _numbers(record.get("earlier_usage"))
             if failure is None:
-                return Outcome(record["value"], None, fresh=False)
+                return Outcome(record["value"], None, fresh=False, earlier=earlier)
             status = Status(failure["status"])
             if status in self.rerun and record.get("invocation") != self.invocation:
                 return None
             error = STAGE_ERRORS[status](failure["message"], reason=failure.get("reason", ""))
+            error.usage = _numbers(failure.get("usage"))
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
-        return Outcome(None, error, fresh=False)
+        return Outcome(None, error, fresh=False, earlier=earlier)
 
     def stage(
         self,
@@ -187,9 +215,13 @@ class Store:
 
     def _compute(self, name: str, key: str, compute: Callable[[], Any]) -> Outcome:
         record: dict[str, Any] = {"key": key, "invocation": self.invocation, "started": _now()}
+        earlier = self._used_before(name)
+        if earlier:
+            record["earlier_usage"] = earlier
         began = time.monotonic()
         try:
-            value, error = _made(name, compute), None
+            # The same for whoever makes it as for whoever reads it: the next stage's key is made of it.
+            value, error = scrubbed_value(_made(name, compute)), None
             record["value"] = value
             record["digest"] = digest.of(json.loads(_text(value)))
         except StageError as failure:
@@ -198,12 +230,23 @@ class Store:
                 "status": failure.status.value,
                 "reason": failure.reason,
                 "message": clean(str(failure)),
+                "usage": dict(failure.usage),
             }
         record["seconds"] = round(time.monotonic() - began, 3)
+        record = scrubbed_value(record)
         if self.secret:
             record["seal"] = self._seal(name, json.loads(clean(json.dumps(record))))
-        write_json(self.root / f"{name}.json", record)
-        return Outcome(value, error, fresh=True)
+        write_bytes(self.root / f"{name}.json", (_text(record) + "\n").encode())
+        return Outcome(value, error, fresh=True, earlier=earlier)
+
+    def _used_before(self, name: str) -> dict[str, float]:
+        """Add up what failed attempts at a stage used that this one replaces."""
+        try:
+            record = json.loads((self.root / f"{name}.json").read_bytes())
+            failed = record["error"].get("usage")
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return {}
+        return added(_numbers(record.get("earlier_usage")), _numbers(failed))
 
     def _is_ours(self, name: str, record: dict[str, Any]) -> bool:
         if not self.secret or (self.resumed and record.get("invocation") != self.invocation):
@@ -220,6 +263,18 @@ class Store:
             "reviewer perhaps, forged a result. Look at what it does, and start a new run",
             reason="store-changed",
         )
+
+
+def added(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, float]:
+    """Return the sum of two usages, name by name."""
+    return {
+        name: first.get(name, 0) + second.get(name, 0) for name in (*first, *(second.keys() - first.keys()))
+    }
+
+
+def _numbers(value: Any) -> dict[str, float]:
+    found = value.items() if isinstance(value, dict) else ()
+    return {k: v for k, v in found if isinstance(v, (int, float)) and not isinstance(v, bool)}
 
 
 @contextmanager

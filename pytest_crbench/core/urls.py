@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from urllib.parse import quote, unquote, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
 
 _USERINFO = re.compile(r"(?<=://)[^/\s@]*@")
 _QUERY = re.compile(r"(://[^\s?#'\"]*)[?#][^\s'\"]*")
@@ -55,15 +55,22 @@ def basic(credentials: tuple[str, str]) -> str:
 def secrets_in(url: str) -> tuple[str, ...]:
     """Return what a URL carries in confidence: its password (or a token without one) and its query.
 
-    The password comes as it is, as the URL quotes it, and as a Basic authorization.
+    The password comes as it is, as the URL quotes it, and as a Basic authorization; of the query also each
+    value. A user's name of 16 characters with digits counts as a token.
     """
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # brackets that are no IPv6 address
+        return ()
     _, credentials = split_credentials(url)
     found = [parts.query]
     if credentials is not None:
         user, password = credentials
         raw = parts.netloc.rpartition("@")[0].partition(":")
         found = [password or user, raw[2] or raw[0], basic(credentials), *found]
+        if len(user) >= 16 and any(map(str.isdigit, user)):
+            found += [user, raw[0]]
+    found += [value for _, value in parse_qsl(parts.query) if len(value) >= 8]
     return tuple(dict.fromkeys(part for part in found if part))
 
 

@@ -8,10 +8,11 @@ import time
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import parse_qsl
 
 from ..core import urls
 from ..core.errors import InfraError
-from ..core.secrets import scrub
+from ..core.secrets import scrub, scrubbed
 from ..core.text import clean, decode, printable
 from . import completion
 from .retry import DeadlineError, Failure, Patience, of_status
@@ -264,7 +265,7 @@ class Model:
     def _tells_secret(self, value: Any) -> bool:
         """Whether a credential stands in what would be stored: altered it would be another answer."""
         text = json.dumps(value, ensure_ascii=False)
-        return scrub(text, self.secrets) != text
+        return scrubbed(scrub(text, self.secrets)) != text
 
     def _safe(self, text: str) -> str:
         return printable(scrub(text, self.secrets), 300)
@@ -277,14 +278,16 @@ class Model:
     def _client(self) -> OpenAI:
         import openai
 
-        # The HTTP package logs URLs, with the password of a login in them.
+        # The HTTP package logs URLs, with the password of a login in them, and would put paths after a query.
         bare, login = urls.split_credentials(self.base_url)
+        bare, _, query = bare.partition("?")
         try:
             # Our own loop retries: the package's would hide waits from the deadline and the patience.
             return openai.OpenAI(
                 api_key=self.key or "unused",
                 base_url=bare,
                 max_retries=0,
+                default_query=dict(parse_qsl(query, keep_blank_values=True)) or None,
                 default_headers={"Authorization": f"Basic {urls.basic(login)}"} if login else None,
             )
         except (ValueError, openai.OpenAIError) as error:

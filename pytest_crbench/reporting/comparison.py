@@ -10,8 +10,9 @@ from ..core.intervals import LEVEL, PAIRED_METHOD
 from ..core.row import key_to_row, sort_key
 from ..core.text import inert, printable
 from .escape import code, escaped
-from .lines import is_worth_showing, notes, percent
-from .markdown import bullets, ident
+from .lines import bounds_lines, ident, is_worth_showing, notes, percent
+from .markdown import bullets
+from .results import summary_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,12 +21,17 @@ if TYPE_CHECKING:
     from ..core.compare import Comparison, Difference
     from ..core.model import Key
     from ..core.results import Results
+    from ..core.status import Status
 
 
 def comparison_text(found: Comparison, *, listed: int = 20) -> list[str]:
     """Return a comparison as lines for a terminal; at most ``listed`` checks per list."""
     overall = found.overall
-    lines = [f"A  {_named(found.first)}", f"B  {_named(found.second)}", ""]
+    lines = []
+    for letter, results in (("A", found.first), ("B", found.second)):
+        lines.append(f"{letter}  {_named(results)}")
+        lines += [f"   {line}" for line in bounds_lines(results.summary().overall)]
+    lines.append("")
     groups = [("overall", "", overall), *_worth_showing(found)]
     width = max([18, *(len(printable(value, 32)) for _, value, _ in groups)])
     lines.append(
@@ -59,6 +65,11 @@ def comparison_markdown(found: Comparison) -> str:
         f"**crbench compare**: A is {code(found.first.reviewer)} ({code(found.first.source)}), "
         f"B is {code(found.second.reviewer)} ({code(found.second.source)})",
         "",
+        *(
+            f"- {letter}: {escaped('; '.join(bounds_lines(results.summary().overall)), 1000)}"
+            for letter, results in (("A", found.first), ("B", found.second))
+        ),
+        "",
         "| | | checks | both | only A | only B | neither | A | B | B − A | 95 % interval |",
         "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---|",
     ]
@@ -85,8 +96,8 @@ def comparison_json(found: Comparison) -> dict[str, Any]:
     return {
         "schema": "crbench-comparison",
         "schema_version": 1,
-        "first": {"source": found.first.source, "reviewer": found.first.reviewer},
-        "second": {"source": found.second.source, "reviewer": found.second.reviewer},
+        "first": _run_json(found.first),
+        "second": _run_json(found.second),
         "interval": {"method": PAIRED_METHOD, "level": LEVEL},
         "notes": _notes(found),
         "overall": _group_json(found.overall),
@@ -96,13 +107,31 @@ def comparison_json(found: Comparison) -> dict[str, Any]:
         "only_second": [key_to_row(key) for key in found.keys(first=False, second=True)],
         "neither": [key_to_row(key) for key in found.keys(first=False, second=False)],
         "unmeasured": [
-            {**key_to_row(one.key), "first": one.first.value, "second": one.second.value}
+            {
+                **key_to_row(one.key),
+                "first": _status(one.first),
+                "second": _status(one.second),
+                "reason": one.reason,
+            }
             for one in found.unmeasured
         ],
         "changed": [key_to_row(key) for key in found.changed],
         "only_in_first": [key_to_row(key) for key in found.only_in_first],
         "only_in_second": [key_to_row(key) for key in found.only_in_second],
     }
+
+
+def _run_json(results: Results) -> dict[str, Any]:
+    """A run by itself, with both bounds: what it measured is not only what the two have in common."""
+    return {
+        "source": results.source,
+        "reviewer": results.reviewer,
+        "overall": summary_json(results.summary())["overall"],
+    }
+
+
+def _status(status: Status | None) -> str:
+    return "not_run" if status is None else status.value
 
 
 def _group_json(group: Difference) -> dict[str, Any]:
@@ -154,7 +183,11 @@ def _lists(found: Comparison) -> Iterator[tuple[str, list[str]]]:
     yield "Passed by neither", _names(found.keys(first=False, second=False))
     yield (
         "Not measured in both",
-        [f"{ident(one.key)}: A {one.first.value}, B {one.second.value}" for one in found.unmeasured],
+        [
+            f"{ident(one.key)}: A {_status(one.first)}, B {_status(one.second)}"
+            + (f" ({printable(one.reason, 100)})" if one.reason else "")
+            for one in found.unmeasured
+        ],
     )
     yield "Left out, the check differs", _names(list(found.changed))
     yield "Only in A", _names(list(found.only_in_first))

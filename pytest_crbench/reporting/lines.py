@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.status import Status
+from ..core.gate import causes
+from ..core.model import Key, Verdict
 from ..core.text import printable
 
 if TYPE_CHECKING:
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from ..core.intervals import Interval
-    from ..core.model import Verdict
     from ..core.results import Results
     from ..core.score import Group, Summary
 
@@ -67,18 +67,53 @@ def comments_line(group: Group) -> str:
     return line
 
 
-def coverage_lines(summary: Summary) -> Iterator[str]:
-    """How much was measured, then one line per status that is no measurement, with its first reasons."""
-    overall = summary.overall
-    head = f"{overall.passed + overall.missed} of {overall.selected} measured"
-    causes = [_cause(status, found) for status, found in _by_status(summary.unmeasured).items()]
-    if overall.not_run:
-        causes.append(f"{overall.not_run} not run")
-    if not causes:
-        yield head
-        return
-    yield f"{head}; {causes[0]}"
-    yield from causes[1:]
+def coverage_line(group: Group) -> str:
+    """How much was measured, and how much is missing by status."""
+    return f"{group.passed + group.missed} of {group.selected} measured{causes(group)}"
+
+
+def bounds_line(group: Group) -> str:
+    """Between what the rate would lie if everything had been measured; "" if it was."""
+    if not group.unmeasured or group.lowest is None:
+        return ""
+    return (
+        f"{percent(group.lowest)} - {percent(group.highest)}, had what is not measured ({group.unmeasured}) "
+        "been missed, or passed"
+    )
+
+
+def bounds_lines(group: Group) -> Iterator[str]:
+    """Both rates with their intervals, the coverage and what it leaves open, for reports without a table."""
+    for name, rate in (("strict", group.strict), ("measured", group.measured)):
+        if name == "strict" or group.differs:
+            interval = span(rate.interval).strip()
+            yield f"{name:<9}  {rate.passed} of {rate.of}, {percent(rate.value)} ({interval})"
+    yield f"coverage   {coverage_line(group)}"
+    if line := bounds_line(group):
+        yield f"bounds     {line}"
+
+
+def unmeasured_lines(summary: Summary, *, logs: Path | str | None, limit: int = 10) -> Iterator[str]:
+    """One line for each check without a measurement: status, cause, reason, and the log below ``logs``."""
+    found: list[Verdict | Key] = [*summary.unmeasured, *summary.not_run]
+    place = Path(logs) if logs is not None else None
+    if place is not None and place.suffix == ".json":
+        place = place.parent
+    for one in found[:limit]:
+        if isinstance(one, Key):
+            yield f"{ident(one)}: not run"
+            continue
+        cause = f" {printable(one.cause, 30)}" if one.cause else ""
+        log = f"; log {printable(str(place / one.log if place else one.log))}" if one.log else ""
+        yield f"{ident(one.key)}: {one.status.value}{cause}: {printable(one.reason, _REASON)}{log}"
+    if len(found) > limit:
+        yield f"... and {len(found) - limit} more, see summary.md"
+
+
+def ident(key: Key) -> str:
+    """A check as it is named in node ids, with its repeat from the second on."""
+    name = printable(f"{key.dataset}::{key.instance}::{key.check}")
+    return name if key.repeat == 1 else f"{name} (repeat {key.repeat})"
 
 
 def cost_line(group: Group) -> str:
@@ -131,23 +166,6 @@ def _reviewers_place(reviewer: Any) -> str:
     network = "with the network" if image.get("network") else "without network"
     short = str(image.get("id")).removeprefix("sha256:")[:12]
     return f"reviewer: in a container of {image.get('name')} ({short}), {network}"
-
-
-def _by_status(unmeasured: tuple[Verdict, ...]) -> dict[Status, list[Verdict]]:
-    found: dict[Status, list[Verdict]] = defaultdict(list)
-    for verdict in unmeasured:
-        found[verdict.status].append(verdict)
-    return {status: found[status] for status in Status if status in found}
-
-
-def _cause(status: Status, found: list[Verdict]) -> str:
-    """``2 infra_error (image build: registry timed out), see NAME.log``."""
-    reasons = list(dict.fromkeys(printable(verdict.reason, _REASON) for verdict in found if verdict.reason))
-    line = f"{len(found)} {status.value}"
-    if reasons:
-        line += f" ({'; '.join(reasons[:2])}{'; ...' if len(reasons) > 2 else ''})"
-    log = next((verdict.log for verdict in found if verdict.log), None)
-    return f"{line}, see {printable(log)}" if log else line
 
 
 def _short(count: int) -> str:

@@ -9,16 +9,27 @@ from typing import TYPE_CHECKING
 from ..core.errors import InfraError
 from ..core.intervals import LEVEL, METHOD
 from ..core.score import latest
+from ..core.secrets import scrubbed
 from ..core.status import Status
 from ..core.text import clean
 from .escape import code, escaped
-from .lines import comments_line, cost_line, coverage_lines, many, notes, percent, span, worth_showing
+from .lines import (
+    bounds_line,
+    comments_line,
+    cost_line,
+    coverage_line,
+    ident,
+    many,
+    notes,
+    percent,
+    span,
+    worth_showing,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ..core.gate import Decision
-    from ..core.model import Key
     from ..core.results import Results
     from ..core.score import Group, Summary
 
@@ -52,7 +63,7 @@ def append_step_summary(text: str, environ: Mapping[str, str] | None = None) -> 
     path = Path(name)
     try:
         before = path.stat().st_size if path.exists() else 0
-        data = _fit(clean(text), STEP_SUMMARY_LIMIT - before)
+        data = _fit(clean(scrubbed(text)), STEP_SUMMARY_LIMIT - before)
         with path.open("ab") as stream:
             stream.write(data)
     except OSError as error:
@@ -61,12 +72,6 @@ def append_step_summary(text: str, environ: Mapping[str, str] | None = None) -> 
             reason="disk",
         ) from error
     return path
-
-
-def ident(key: Key) -> str:
-    """A check as it is named in node ids, with its repeat from the second on."""
-    name = f"{key.dataset}::{key.instance}::{key.check}"
-    return name if key.repeat == 1 else f"{name} (repeat {key.repeat})"
 
 
 def bullets(title: str, lines: Sequence[str]) -> Iterator[str]:
@@ -96,7 +101,8 @@ def _document(results: Results, summary: Summary, decision: Decision, files: str
     yield ""
     yield from _lists(results, summary)
     yield (
-        f"<sub>Rates count a check as not passed if the reviewer failed on it. Intervals: {LEVEL:.0%}, "
+        "<sub>Rates count a check as not passed if the reviewer failed on it; *measured* leaves it out. "
+        f"Intervals: {LEVEL:.0%}, "
         f"{escaped(METHOD)}.</sub>"
     )
 
@@ -110,24 +116,24 @@ def _how(results: Results, summary: Summary) -> str:
 def _table(summary: Summary) -> Iterator[str]:
     yield "| | | passed | of | rate | 95 % interval |"
     yield "|---|---|---:|---:|---:|---|"
-    yield _row("**overall**", "", summary.overall)
+    yield from _rows("**overall**", "", summary.overall)
     for facet, groups in worth_showing(summary):
         for place, group in enumerate(groups):
-            yield _row(escaped(facet, 40) if place == 0 else "", escaped(group.value, 60), group)
+            yield from _rows(escaped(facet, 40) if place == 0 else "", escaped(group.value, 60), group)
 
 
-def _row(label: str, value: str, group: Group) -> str:
-    rate = group.strict
-    cells = (label, value, rate.passed, rate.of, percent(rate.value), span(rate.interval).strip())
-    return f"| {' | '.join(map(str, cells))} |"
+def _rows(label: str, value: str, group: Group) -> Iterator[str]:
+    """The strict rate, and below it the measured one where that is another."""
+    rates = [(label, value, group.strict)]
+    if group.differs:
+        rates.append(("", "*measured*", group.measured))
+    for first, second, rate in rates:
+        cells = (first, second, rate.passed, rate.of, percent(rate.value), span(rate.interval).strip())
+        yield f"| {' | '.join(map(str, cells))} |"
 
 
 def _facts(summary: Summary) -> Iterator[str]:
     overall = summary.overall
-    if overall.measured.of != overall.strict.of:
-        rate = overall.measured
-        limits = span(rate.interval).strip()
-        yield f"measured only: {rate.passed} of {rate.of}, {percent(rate.value)} ({limits})"
     if overall.macro is not None:
         yield f"mean over pull requests: {percent(overall.macro)} ({span(overall.macro_interval).strip()})"
     if summary.repeats > 1:
@@ -138,7 +144,9 @@ def _facts(summary: Summary) -> Iterator[str]:
     comments = comments_line(overall)
     if comments:
         yield f"comments: {comments}"
-    yield "coverage: " + escaped("; ".join(coverage_lines(summary)), 1000)
+    yield f"coverage: {escaped(coverage_line(overall), 1000)}"
+    if line := bounds_line(overall):
+        yield f"bounds: {escaped(line)}"
     cost = cost_line(overall)
     if cost:
         yield f"cost: {escaped(cost)}"
@@ -147,6 +155,7 @@ def _facts(summary: Summary) -> Iterator[str]:
 def _lists(results: Results, summary: Summary) -> Iterator[str]:
     unmeasured = [
         f"{code(ident(verdict.key))}: {verdict.status.value}"
+        + (f" {escaped(verdict.cause, 30)}" if verdict.cause else "")
         + (f", {code(verdict.reason)}" if verdict.reason else "")
         + (f", log {code(verdict.log)}" if verdict.log else "")
         for verdict in summary.unmeasured

@@ -11,6 +11,7 @@ from ..core.intervals import LEVEL, METHOD
 from ..core.results import Results
 from ..core.row import from_row, key_from_row, key_to_row, plain, sort_key, to_row
 from ..core.score import latest
+from ..core.secrets import scrubbed_value
 from ..core.store import write_json
 
 if TYPE_CHECKING:
@@ -46,7 +47,21 @@ def document(results: Results, summary: Summary, decision: Decision | None) -> d
         "interval": {"method": METHOD, "level": LEVEL},
         "verdicts": [to_row(verdict) for verdict in found.values()],
         "not_run": [{**key_to_row(key), "facets": plain(results.planned[key])} for key in absent],
+        "unmeasured": unmeasured_json(results),
     }
+
+
+def unmeasured_json(results: Results) -> list[dict[str, Any]]:
+    """Return every selected check that has no measurement, with what is known of why."""
+    found = latest(results.verdicts)
+    told = {
+        v.key: {"status": v.status.value, "cause": v.cause, "reason": v.reason, "log": v.log}
+        for v in found.values()
+        if not v.status.measured
+    }
+    blank = {"status": "not_run", "cause": "", "reason": "", "log": None}
+    told |= {key: blank for key in results.planned if key not in found}
+    return [{**key_to_row(key), **told[key]} for key in sorted(told, key=sort_key)]
 
 
 def write_results(path: Path, results: Results, summary: Summary, decision: Decision | None) -> None:
@@ -98,7 +113,7 @@ def append_row(path: Path, verdict: Verdict) -> None:
     Raises:
         InfraError: if it cannot be written.
     """
-    line = json.dumps(to_row(verdict), ensure_ascii=False).encode() + b"\n"
+    line = json.dumps(scrubbed_value(to_row(verdict)), ensure_ascii=False).encode() + b"\n"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a+b") as stream:
@@ -165,6 +180,7 @@ def _group(group: Group) -> dict[str, Any]:
         "strict": _rate(group.strict),
         "macro": {"rate": _number(group.macro), "interval": _bounds(group.macro_interval)},
         "coverage": _number(group.coverage),
+        "bounds": {"lowest": _number(group.lowest), "highest": _number(group.highest)},
         "comments": {
             "reviews": totals.reviews,
             "comments": totals.comments,

@@ -43,6 +43,7 @@ class Row(Identity):
 
     status: Status
     reason: str
+    cause: str = Field(default="", description="why there is no measurement, in one word")
     facets: dict[str, str]
     check_digest: str
     keys: dict[str, str] = Field(default_factory=dict, description="digest of each stage's inputs")
@@ -60,6 +61,15 @@ class NotRun(Identity):
     """A selected check that has no verdict."""
 
     facets: dict[str, str] = Field(default_factory=dict)
+
+
+class UnmeasuredInfo(Identity):
+    """A selected check without a measurement; ``not_run`` is one without a verdict."""
+
+    status: str
+    cause: str
+    reason: str
+    log: str | None
 
 
 class Part(_Model):
@@ -117,6 +127,13 @@ class MacroInfo(_Model):
     interval: Bounds | None
 
 
+class BoundsInfo(_Model):
+    """The rate if every unmeasured check had been missed, and if every one had passed."""
+
+    lowest: Share | None
+    highest: Share | None
+
+
 class CommentInfo(_Model):
     """Review comments, over the reviews that are known."""
 
@@ -145,6 +162,7 @@ class GroupInfo(_Model):
     strict: RateInfo
     macro: MacroInfo
     coverage: Share | None
+    bounds: BoundsInfo | None = Field(default=None, description="over all that was selected")
     comments: CommentInfo
     tokens: Count
     cost: float | None = Field(description="US dollars")
@@ -199,6 +217,9 @@ class ResultsFile(_Model):
     interval: IntervalInfo
     verdicts: list[Row] = Field(description="sorted by identity")
     not_run: list[NotRun] = Field(default_factory=list)
+    unmeasured: list[UnmeasuredInfo] = Field(
+        default_factory=list, description="every selected check of these"
+    )
 
 
 def json_schema() -> dict[str, Any]:

@@ -6,38 +6,55 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from ..core.text import inert, printable
-from .lines import comments_line, cost_line, coverage_lines, notes, percent, span, worth_showing
+from .lines import (
+    bounds_line,
+    comments_line,
+    cost_line,
+    coverage_line,
+    notes,
+    percent,
+    span,
+    unmeasured_lines,
+    worth_showing,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..core.gate import Decision
-    from ..core.intervals import Interval
     from ..core.results import Results
-    from ..core.score import Summary
+    from ..core.score import Group, Rate, Summary
 
 #: Width of the first column: the longest of the usual facets and two spaces.
 _LABEL = 10
 
 
-def table(results: Results, summary: Summary, *, files: str | None = None, width: int = 100) -> list[str]:
+def table(
+    results: Results,
+    summary: Summary,
+    *,
+    files: str | None = None,
+    logs: str | None = None,
+    width: int = 100,
+) -> list[str]:
     """Return the block without its heading and without the verdict line.
 
     Args:
         results: the run; its notices and notes are printed.
         summary: the rates to print.
         files: where the files of the run are, as the user can type it.
+        logs: the folder that logs are named relative to, likewise.
         width: columns to wrap text at.
     """
     found = [*_rates(summary)]
-    for name, text in _details(results, summary, files):
+    for name, text in _details(results, summary, files, logs):
         lines = textwrap.wrap(
             text,
             max(width, 40),
             initial_indent=f"{name:<{_LABEL}}",
             subsequent_indent=" " * _LABEL,
             # To be copied.
-            break_long_words=name != "files",
+            break_long_words=name not in ("files", "no result", ""),
             break_on_hyphens=False,
         )
         # A break may have put a command to the CI service at the beginning of a line.
@@ -55,30 +72,33 @@ def _rates(summary: Summary) -> Iterator[str]:
     values = [printable(group.value, 32) for _, group in groups]
     width = max([18, *map(len, values)])
     yield f"{'':<{_LABEL + width}}  {'passed':>6}  {'of':>4}  {'rate':>6}   95 % interval"
-    strict = summary.overall.strict
-    yield _row("overall", "", width, strict.passed, strict.of, percent(strict.value), strict.interval)
+    yield from _rows("overall", "", width, summary.overall)
     before = ""
     for (facet, group), value in zip(groups, values, strict=True):
-        label = "" if facet == before else printable(facet, _LABEL - 1)
-        rate = group.strict
-        yield _row(label, value, width, rate.passed, rate.of, percent(rate.value), rate.interval)
+        yield from _rows("" if facet == before else printable(facet, _LABEL - 1), value, width, group)
         before = facet
 
 
-def _row(
-    label: str, value: str, width: int, passed: int, of: int, rate: str, interval: Interval | None
-) -> str:
-    return f"{label:<{_LABEL}}{value:<{width}}  {passed:>6}  {of:>4}  {rate:>6}   {span(interval)}".rstrip()
+def _rows(label: str, value: str, width: int, group: Group) -> Iterator[str]:
+    """The strict rate, and below it the measured one where that is another."""
+    yield _row(label, value, width, group.strict)
+    if group.differs:
+        yield _row("", "  measured", width, group.measured)
 
 
-def _details(results: Results, summary: Summary, files: str | None) -> Iterator[tuple[str, str]]:
+def _row(label: str, value: str, width: int, rate: Rate) -> str:
+    numbers = f"{rate.passed:>6}  {rate.of:>4}  {percent(rate.value):>6}   {span(rate.interval)}"
+    return f"{label:<{_LABEL}}{value:<{width}}  {numbers}".rstrip()
+
+
+def _details(
+    results: Results, summary: Summary, files: str | None, logs: str | None
+) -> Iterator[tuple[str, str]]:
     overall = summary.overall
-    if overall.measured.of != overall.strict.of and overall.measured.value is not None:
-        rate = overall.measured
+    if overall.differs:
         yield (
             "measured",
-            f"{rate.passed} of {rate.of}, {percent(rate.value)} ({span(rate.interval).strip()}), without the "
-            "errors of the reviewer, which count as not passed above",
+            "without the errors of the reviewer and tampering, which count as not passed elsewhere",
         )
     if overall.macro is not None and overall.macro != overall.strict.value:
         yield (
@@ -94,8 +114,11 @@ def _details(results: Results, summary: Summary, files: str | None) -> Iterator[
     comments = comments_line(overall)
     if comments:
         yield "comments", comments
-    for place, line in enumerate(coverage_lines(summary)):
-        yield "coverage" if place == 0 else "", line
+    yield "coverage", coverage_line(overall)
+    if line := bounds_line(overall):
+        yield "bounds", line
+    for place, line in enumerate(unmeasured_lines(summary, logs=logs)):
+        yield "no result" if place == 0 else "", line
     cost = cost_line(overall)
     if cost:
         yield "cost", cost

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from ..core import commands
-from ..core.secrets import passed_through, scrub
+from ..core.secrets import passed_through, scrub, scrubbed
 from ..core.text import clean
 from . import host
 from .reading import read_review
@@ -51,7 +51,7 @@ class CommandReviewer:
     @property
     def fingerprint(self) -> Mapping[str, Any]:
         """The command line and the options; what the program itself is, only its version can say."""
-        template = scrub(clean(self.template.text), passed_through(self.options.environment))
+        template = scrubbed(scrub(clean(self.template.text), passed_through(self.options.environment)))
         place = {} if self.enclosure is None else {"image": dict(self.enclosure.fingerprint)}
         return {"kind": "cmd", "template": template, **self.options.fingerprint(), **place}
 

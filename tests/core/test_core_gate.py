@@ -33,16 +33,16 @@ def decision(statuses: str, *fail_under: str, **options: Any) -> Any:
         ("pppi", ["0.5"], "undecided", 10, "UNDECIDED, coverage 0.750 < 0.95 (1 infra_error), overall 1.000 >= 0.5"),
         # Coverage comes first: a rate over what happened to be measured decides nothing, either way.
         ("mmmi", ["0.5"], "undecided", 10, "UNDECIDED, coverage 0.750 < 0.95 (1 infra_error), overall 0.000 < 0.5"),
-        ("p" * 19 + "i", ["0.9"], "met", 0, "PASSED, overall 1.000 >= 0.9, coverage 0.950 >= 0.95"),
-        ("p" * 19 + "r", ["0.96"], "not-met", 1, "FAILED, overall 0.950 < 0.96, coverage 0.950 >= 0.95"),
-        ("p" * 19 + "r", ["measured:0.96"], "met", 0, "PASSED, measured 1.000 >= 0.96, coverage 0.950 >= 0.95"),
+        ("p" * 19 + "i", ["0.9"], "met", 0, "PASSED, overall 1.000 >= 0.9, coverage 0.950 >= 0.95 (1 infra_error)"),
+        ("p" * 19 + "r", ["0.96"], "not-met", 1, "FAILED, overall 0.950 < 0.96, coverage 0.950 >= 0.95 (1 reviewer_error), measured 1.000 (19 of 19)"),
+        ("p" * 19 + "r", ["measured:0.96"], "met", 0, "PASSED, measured 1.000 >= 0.96, coverage 0.950 >= 0.95 (1 reviewer_error)"),
         ("iiii", ["0.5"], "undecided", 10, "UNDECIDED, coverage 0.000 < 0.95 (4 infra_error), overall: nothing measured"),
         ("", ["0.5"], "undecided", 10, "UNDECIDED, no check selected, overall: no check selected"),
         ("ppmm", ["0.5", "macro:0.6"], "not-met", 1, "FAILED, macro 0.500 < 0.6, overall 0.500 >= 0.5, coverage 1.000 >= 0.95"),
         ("pm", ["@category=Robustness:0.5"], "met", 0, "PASSED, category=Robustness 0.500 >= 0.5, coverage 1.000 >= 0.95"),
         ("pppm", [], "none", None, "overall 0.750, coverage 1.000 (no gate asked for)"),
         ("", [], "none", None, "nothing measured (no gate asked for)"),
-        ("ii", [], "none", None, "nothing measured (no gate asked for)"),
+        ("ii", [], "none", None, "nothing measured (2 infra_error) (no gate asked for)"),
     ],
 )  # fmt: skip
 def test_decisions(statuses: str, fail_under: list[str], outcome: str, status: int | None, said: str) -> None:
@@ -146,6 +146,15 @@ def test_any_text_is_a_threshold_or_a_usage_error(text: str) -> None:
     except UsageError:
         return
     assert found.bound >= 0
+
+
+def test_min_coverage_alone_is_a_gate() -> None:
+    """Whoever asks for coverage and for no rate still wants to be told, by the exit status too."""
+    assert decision("pppi").outcome == "none"
+    found = decision("pppi", min_coverage="0.8")
+    assert (found.exit_status, found.verdict) == (10, "UNDECIDED, coverage 0.750 < 0.8 (1 infra_error)")
+    assert decision("pppi", min_coverage="0.7").verdict == "PASSED, coverage 0.750 >= 0.7 (1 infra_error)"
+    assert decision("", min_coverage="0").exit_status == 10, "an empty run covers nothing"
 
 
 def test_min_coverage_is_a_share() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pytest_crbench.core.errors import InfraError, ReviewerError
-from pytest_crbench.core.status import OUTSIDE_FAILURES
+from pytest_crbench.core.status import OUTSIDE_FAILURES, Status
 from pytest_crbench.core.store import Store, write_atomic
 
 FORK = multiprocessing.get_context("fork")
@@ -125,3 +125,24 @@ def test_a_folder_that_cannot_be_written_is_an_infra_error(tmp_path: Path) -> No
     with pytest.raises(InfraError, match="cannot write") as caught:
         write_atomic(tmp_path / "file" / "x.json", b"{}")
     assert "--crbench-run-dir" in str(caught.value)
+
+
+def test_what_failed_attempts_used_is_kept_with_what_came_of_the_last(tmp_path: Path) -> None:
+    def fail() -> None:
+        error = InfraError("down", reason="endpoint")
+        error.usage = {"calls": 2, "cost": 0.5}
+        raise error
+
+    for number in range(2):
+        store = Store(tmp_path, rerun=frozenset(Status), invocation=str(number))
+        found = store.stage("stage", "key", fail)
+        assert found.error is not None
+        assert found.error.usage == {"calls": 2, "cost": 0.5}
+    again = Store(tmp_path, invocation="1").stage("stage", "key", fail)
+    assert again.error is not None
+    assert again.error.usage == {"calls": 2, "cost": 0.5}
+    assert again.earlier == {"calls": 2, "cost": 0.5}
+    store = Store(tmp_path, rerun=frozenset(Status), invocation="2")
+    for _ in range(2):
+        made = store.stage("stage", "key", lambda: "made")
+        assert (made.value, made.earlier) == ("made", {"calls": 4, "cost": 1.0})

@@ -42,7 +42,7 @@ def test_split_and_origin():
 def test_what_a_url_carries_in_confidence() -> None:
     url = "https://me:p%40ssword1@host:8/v1/?api-key=abcdefgh"
     assert public(url) == "https://host:8/v1"
-    assert secrets_in(url) == ("p@ssword1", "p%40ssword1", "bWU6cEBzc3dvcmQx", "api-key=abcdefgh")
+    assert secrets_in(url) == ("p@ssword1", "p%40ssword1", "bWU6cEBzc3dvcmQx", "api-key=abcdefgh", "abcdefgh")
     assert secrets_in("https://t0ken@host/")[0] == "t0ken"
     assert secrets_in("https://host/simple") == ()
 

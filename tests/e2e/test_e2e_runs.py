@@ -79,20 +79,26 @@ def test_a_finished_run_that_is_resumed_does_nothing_again(
 def test_errors_are_repeated_once_the_endpoint_is_back(
     folder: Path, two: Path, cache: Path, calls: Path
 ) -> None:
-    with OpenAIServer([edit("price"), DONE, DOWN, edit("name"), DONE]) as server:
+    script = [edit("price"), DONE, command("true"), DOWN, edit("name"), DONE]
+    with OpenAIServer(script) as server:
         done = run_llm(folder, two, cache, server, *LOCAL, reviewer=counting(calls))
         assert done.status == 1
         assert done.statuses()["second::name"] == "infra_error"
+        failed = row(done, "name")
+        assert (failed["cause"], failed["usage"]["revision"]["prompt_tokens"]) == ("rate-limit", 100)
+        assert done.results()["summary"]["overall"]["tokens"] == 3 * 110, "what failed was paid for too"
         before = record(done)
         left = resume(folder, two, cache)
         assert left.status == 1
         assert left.statuses() == done.statuses(), "without --crbench-rerun-errors an error is kept"
-        assert len(server.requests) == 3
+        assert len(server.requests) == 4
         repaired = resume(folder, two, cache, "--crbench-rerun-errors")
     assert repaired.status == 0, repaired.output
     assert repaired.statuses() == {"first::price": "passed", "first::tax": "missed", "second::name": "passed"}
-    assert len(server.requests) == 5
+    assert len(server.requests) == 6
     assert reviews(calls) == 2, "the reviews were there"
+    # Three answers of the attempt that came to its end, and the one of the attempt that failed.
+    assert row(repaired, "name")["usage"]["revision"]["prompt_tokens"] == 400
     after = record(repaired)
     changed = {path for path in after if before.get(path) != after[path]}
     assert changed, "nothing was measured"

@@ -134,7 +134,10 @@ def test_compare_refuses(runs: dict[str, Path], capsys: pytest.CaptureFixture[st
 
 def test_compare_is_aligned_and_short(runs: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     assert crbench("compare", runs["plain"], runs["better"]) == 0
-    head, *rows = capsys.readouterr().out.splitlines()[3:10]
+    lines = capsys.readouterr().out.splitlines()
+    # Each run by itself: both bounds and the coverage, also of what the two have not in common.
+    assert [line.split()[0] for line in lines[:6]] == ["A", "strict", "coverage", "B", "strict", "coverage"]
+    head, *rows = lines[7:14]
     rows = [row for row in rows if row.strip()]
     assert len(rows) == 6
     for row in rows:

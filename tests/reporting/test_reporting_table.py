@@ -29,7 +29,8 @@ def test_golden_text() -> None:
     """Shape and numbers of the block; on a wanted change write the new text into table.golden.txt."""
     found = verdicts()
     found[5] = broken(found[5], Status.INFRA_ERROR, "image build: registry timed out")
-    lines = block(run_of(found), files=".crbench/runs/2026-12-01T0931/ (results.json, summary.md, logs/)")
+    run = ".crbench/runs/2026-12-01T0931"
+    lines = block(run_of(found), files=f"{run}/ (results.json, summary.md, logs/)", logs=run)
     assert "\n".join(lines) + "\n" == GOLDEN.read_text(encoding="utf-8")
 
 
@@ -47,20 +48,31 @@ def test_columns_are_aligned() -> None:
     assert {len(row) for row in rows} == {len(rows[0])}
 
 
-def test_statuses_are_listed_with_their_first_reasons() -> None:
+def test_what_is_not_measured_is_listed_with_its_reasons() -> None:
     found = verdicts()
     for place, reason in enumerate(["timeout", "timeout", "crashed", "unreadable output"]):
         found[place] = broken(found[place], Status.REVIEWER_ERROR, reason)
     found[4] = broken(found[4], Status.TAMPERED, "canary bent")
     missing = {Key("releases", "late", "c"): {"kind": "structural", "category": "Design"}}
     text = "\n".join(block(run_of(found, planned=missing), width=200))
-    assert "35 of 41 measured; 4 reviewer_error (timeout; crashed; ...), see logs/" in text
-    assert "1 tampered (canary bent)" in text
-    assert "1 not run" in text
+    assert "35 of 41 measured (4 reviewer_error, 1 tampered, 1 not run)" in text
+    assert "bounds    24.4 - 39.0, had what is not measured (6) been missed, or passed" in text
+    assert text.count(": reviewer_error: timeout; log logs/releases/") == 2
+    assert ": tampered: canary bent; log logs/" in text
+    assert "releases::late::c: not run" in text
     assert "UNDECIDED, coverage 0.854 < 0.95 (4 reviewer_error, 1 tampered, 1 not run)" in text
     # Both bounds are there: the table counts the reviewer's errors, the line below does not.
     assert re.search(r"^overall +10 +40 +25\.0 ", text, re.MULTILINE)
-    assert re.search(r"^measured  10 of 35, 28\.6 \(\d", text, re.MULTILINE)
+    assert re.search(r"^ +measured +10 +35 +28\.6 +\d", text, re.MULTILINE)
+    assert "measured 0.286 (10 of 35)" in text.splitlines()[-1]
+
+
+def test_a_long_list_is_cut_and_says_where_the_rest_is() -> None:
+    found = [broken(one, Status.INFRA_ERROR, "engine lost") for one in verdicts()]
+    text = "\n".join(block(run_of(found), logs="runs/x"))
+    assert text.count("engine lost") == 10
+    assert "... and 30 more, see summary.md" in text
+    assert "runs/x/logs/releases/package-00.log" in text
 
 
 def test_nothing_measured() -> None:

@@ -213,7 +213,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.path != "/v1/chat/completions":
+        if self.path.partition("?")[0] != "/v1/chat/completions":
             self.reply(404, json.dumps({"error": {"message": f"no such path {self.path}"}}).encode())
             return
         step = self.owner._take({k.lower(): v for k, v in self.headers.items()}, body)

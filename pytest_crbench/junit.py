@@ -1,0 +1,45 @@
+"""What JUnit's file says beside pytest's own outcomes: the status of each check, and the rates of the run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from fractions import Fraction
+
+    import pytest
+
+    from .core.model import Verdict
+    from .core.score import Group
+
+
+def junit_properties(verdict: Verdict) -> list[tuple[str, object]]:
+    """Return the properties of one test case, which to pytest is a pass, a skip or an error."""
+    found: list[tuple[str, object]] = [("crbench_status", verdict.status.value)]
+    if verdict.cause:
+        found.append(("crbench_cause", verdict.cause))
+    return found
+
+
+def add_totals(config: pytest.Config, count: Callable[[], Group]) -> None:
+    """Add both rates, their intervals and the coverage as properties of the suite, if a file is written."""
+    from _pytest.junitxml import xml_key  # what the fixture record_testsuite_property uses
+
+    xml = config.stash.get(xml_key, None)
+    if xml is None:
+        return
+    overall = count()
+    for name, rate in (("strict", overall.strict), ("measured", overall.measured)):
+        xml.add_global_property(f"crbench_{name}", f"{rate.passed}/{rate.of}")
+        xml.add_global_property(f"crbench_{name}_rate", _number(rate.value))
+        if rate.interval is not None:
+            limits = f"{rate.interval.low:.6f} {rate.interval.high:.6f}"
+            xml.add_global_property(f"crbench_{name}_interval", limits)
+    xml.add_global_property("crbench_coverage", _number(overall.coverage))
+    xml.add_global_property("crbench_unmeasured", str(overall.unmeasured))
+    xml.add_global_property("crbench_bounds", f"{_number(overall.lowest)} {_number(overall.highest)}")
+
+
+def _number(value: Fraction | None) -> str:
+    return "" if value is None else f"{float(value):.6f}"
