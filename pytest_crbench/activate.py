@@ -71,6 +71,7 @@ def _join(config: pytest.Config, settings: Settings) -> None:
 
 def _lead(config: pytest.Config, settings: Settings, selection: Selection) -> None:
     from .distributed import DistributedPlugin
+    from .junit import JunitPlugin
     from .session import ControllerSession
 
     try:
@@ -79,6 +80,7 @@ def _lead(config: pytest.Config, settings: Settings, selection: Selection) -> No
         raise pytest.UsageError(f"crbench: {error}") from None
     config.pluginmanager.register(session, "crbench-session")
     config.pluginmanager.register(DistributedPlugin(session), "crbench-distributed")
+    config.pluginmanager.register(JunitPlugin(session), "crbench-junit")
 
 
 def read_settings(config: pytest.Config) -> Settings:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from .core.errors import UsageError
 from .core.evaluate import Evaluator, Parts, Places
 from .core.eviction import cache_items, with_room
-from .core.secrets import in_text, register
+from .core.secrets import in_text, register, scrubbed
 from .core.status import OUTSIDE_FAILURES, Status
 from .core.store import Store, append_line
 from .core.text import printable
@@ -57,7 +57,8 @@ class Invocation:
         """Append a line to ``logs/<name>.log``; every process of the run may."""
         path = self.run / "logs" / f"{name}.log"
         stamp = time.strftime("%H:%M:%S", time.gmtime())
-        text = printable(line, _LOG_LINE)
+        # Before it is made printable: that may put a blank into a credential.
+        text = printable(scrubbed(line), _LOG_LINE)
         # A log that cannot be written (the disk is full) takes no result with it; the store reports that.
         with suppress(OSError):
             append_line(path, f"{stamp} {self.worker} {text}")

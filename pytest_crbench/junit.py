@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from fractions import Fraction
 
-    import pytest
+    from _pytest.junitxml import LogXML
 
     from .core.model import Verdict
     from .core.score import Group
+    from .session import ControllerSession
 
 
 def junit_properties(verdict: Verdict) -> list[tuple[str, object]]:
@@ -22,14 +24,24 @@ def junit_properties(verdict: Verdict) -> list[tuple[str, object]]:
     return found
 
 
-def add_totals(config: pytest.Config, count: Callable[[], Group]) -> None:
-    """Add both rates, their intervals and the coverage as properties of the suite, if a file is written."""
-    from _pytest.junitxml import xml_key  # what the fixture record_testsuite_property uses
+class JunitPlugin:
+    """Registered in the controller."""
 
-    xml = config.stash.get(xml_key, None)
-    if xml is None:
-        return
-    overall = count()
+    def __init__(self, session: ControllerSession) -> None:
+        self.session = session
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        """Put the rates into JUnit's file, if one is to be written, before it is."""
+        from _pytest.junitxml import xml_key  # what the fixture record_testsuite_property uses
+
+        xml = self.session.config.stash.get(xml_key, None)
+        if xml is not None and self.session.invocation is not None and self.session.selected:
+            _add_totals(xml, self.session.results_so_far(exitstatus).summary().overall)
+
+
+def _add_totals(xml: LogXML, overall: Group) -> None:
+    """Add both rates, their intervals and the coverage as properties of the suite."""
     for name, rate in (("strict", overall.strict), ("measured", overall.measured)):
         xml.add_global_property(f"crbench_{name}", f"{rate.passed}/{rate.of}")
         xml.add_global_property(f"crbench_{name}_rate", _number(rate.value))

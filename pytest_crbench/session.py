@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from . import assemble, distributed, fixtures, junit, lockstep
+from . import assemble, distributed, fixtures, lockstep
 from .core import temporary
 from .core.errors import CrbenchError
 from .core.gate import decide
@@ -216,12 +216,6 @@ class ControllerSession:
             self.restore.append(shield(self._note))
             self.interrupted = True
 
-    @pytest.hookimpl(tryfirst=True, specname="pytest_sessionfinish")
-    def tell_junit(self, exitstatus: int) -> None:
-        """Put the rates into JUnit's file before it is written."""
-        if self.invocation is not None and self.selected:
-            junit.add_totals(self.config, lambda: self._results(exitstatus).summary().overall)
-
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Write the results, decide once, and set the exit status."""
@@ -230,7 +224,7 @@ class ControllerSession:
         for report in distributed.late_reports(self.config):
             if hasattr(report, "crbench"):
                 self.pytest_runtest_logreport(report)
-        self.results = self._results(exitstatus)
+        self.results = self.results_so_far(exitstatus)
         summary = self.results.summary()
         self.decision = decide(self.gate, summary, self.results)
         wanted = self.decision.exit_status
@@ -243,7 +237,8 @@ class ControllerSession:
             self.decision = replace(self.decision, verdict=verdict)
         self.files.reports(self.results, self.decision)
 
-    def _results(self, exitstatus: int) -> Results:
+    def results_so_far(self, exitstatus: int) -> Results:
+        """Return the results with the verdicts that have come."""
         assert self.files is not None
         lock = self._lock()
         run = {

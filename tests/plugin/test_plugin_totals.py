@@ -107,6 +107,6 @@ def test_one_run_and_every_report_of_it(
 def test_a_gate_over_nothing_is_not_met(folder: Path, tmp_path: Path, cache: Path) -> None:
     dataset = write_dataset(tmp_path / "one", [Pull("first", hard=("price",))])
     asked = ("--crbench-reviewer=none", "--crbench-agent=none", "--crbench-fail-under=0")
-    done = run(folder, dataset, cache, *asked, "-k", "no such check")
+    done = run(folder, dataset, cache, *asked, "-k", "nosuchcheck")
     assert done.status == 5, done.output
     assert done.verdict == "crbench: UNDECIDED, no check was selected; the exit status is pytest's"
