@@ -35,11 +35,9 @@ class Hanging:
     docker: bool = False
 
     @contextmanager
-    def started(self, *arguments: str, closed_stdin: bool = False) -> Iterator[subprocess.Popen[str]]:
+    def started(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
         """Start a run and wait until it hangs and the first check is recorded; at the end nothing is left."""
         whole = command(self.dataset, self.cache, *self.programs.options, *arguments)
-        if closed_stdin:
-            whole = ["sh", "-c", 'exec "$@" <&-', "sh", *whole]
         process = subprocess.Popen(
             whole,
             cwd=self.folder,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 #: A reviewer that comments on every file of the diff, but has nothing to say on the instance ``quiet``.
@@ -89,14 +90,25 @@ class Programs:
 
 
 def write_programs(
-    log: Path, *, seconds: float = 0, quiet: str = "", hang: str = "", instance: str = "", nap: str = ""
+    log: Path,
+    *,
+    seconds: float = 0,
+    quiet: str = "",
+    hang: str = "",
+    instance: str = "",
+    nap: str = "",
+    hangs: Mapping[str, tuple[str, str]] | None = None,
 ) -> Programs:
-    """Write both programs; ``hang`` ("review" or "revision") is where they nap on ``instance``."""
+    """Write both programs; ``hang`` ("review" or "revision") is where they nap on ``instance``.
+
+    ``hangs``: the same for both, instance and nap by stage.
+    """
     log.mkdir(exist_ok=True)
-    nap_here = _HANG.format(instance=instance, nap=nap)
+    naps = dict(hangs or {hang: (instance, nap)})
     values = {"log": shlex.quote(str(log)), "seconds": seconds, "quiet": quiet}
     for name, text, stage in (("reviewer", _REVIEWER, "review"), ("agent", _AGENT, "revision")):
-        (log / f"{name}.sh").write_text(text.format(hang=nap_here if hang == stage else "", **values))
+        here = _HANG.format(instance=naps[stage][0], nap=naps[stage][1]) if stage in naps else ""
+        (log / f"{name}.sh").write_text(text.format(hang=here, **values))
     return Programs(log)
 
 
