@@ -178,8 +178,8 @@ def build_image(
                     raise InfraError(f"building {tag}: {DISK_FULL} ({said[-1].strip()})", reason="disk")
                 if "error" in line:
                     raise InfraError(
-                        f"building {tag} failed: {''.join(said)[-_TAIL:].strip()}\n"
-                        "Check the base image (--crbench-base-image)",
+                        f"building {tag[:24]}… failed. Check the base image (--crbench-base-image). "
+                        f"The engine said: {''.join(said)[-_TAIL:].strip()}",
                         reason="image",
                     )
                 if time.monotonic() > end:

@@ -155,6 +155,8 @@ class DockerBackend:
             yield
         except InfraError as error:
             self._in_doubt = error.reason == "engine"
+            if error.reason == image.REMOVED:
+                self._environments.clear()
             raise
 
     def reap(self, session: str | None = None) -> int:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 #: Raise when the templates or the steps below change what an image holds.
 RECIPE = 1
+#: Why a tree cannot be put on an environment that was there before.
+REMOVED = "image-removed"
 _TIMEOUT_LABEL = "crbench.timeout"
 
 
@@ -141,6 +143,12 @@ def build_tree(client: APIClient, settings: SandboxSettings, environment: Built,
         return _once(client, settings, [plain, "editable", RECIPE], add)
 
     def build(tag: str) -> None:
+        if find_image(client, environment.tag) is None:
+            raise InfraError(
+                f"image {environment.tag[:24]}… was removed from the engine while a run used it. "
+                "Run it again: it is built anew",
+                reason=REMOVED,
+            )
         entries = partial(
             archive.add_tree, entries=digest.verified(tree), prefix="tree", owner=environment.uid
         )

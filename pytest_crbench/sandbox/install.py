@@ -149,10 +149,11 @@ def _pip_failed(done: Ran, what: str, settings: SandboxSettings) -> InfraError:
     said = redact(decode(done.stdout + b"\n" + done.stderr), settings).strip()[-_TAIL:]
     failed = f"pip install of {what} in an image: {ended}"
     if is_full(said):
-        return InfraError(f"{failed}: {DISK_FULL}:\n{said}", reason="disk")
+        return InfraError(f"{failed}: {DISK_FULL}. pip said: {said}", reason="disk")
+    # What to do comes first: results keep the beginning of a long reason.
     return InfraError(
-        f"{failed}:\n{said}\n"
-        "Check the network, the index settings and the CA bundle (PIP_INDEX_URL, PIP_CERT) of this machine",
+        f"{failed}. Check the network, the index settings and the CA bundle (PIP_INDEX_URL, PIP_CERT) of this "
+        f"machine. pip said: {said}",
         reason="install",
     )
 

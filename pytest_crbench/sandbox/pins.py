@@ -82,9 +82,10 @@ def _compile(wanted: Environment, interpreter: Interpreter, settings: SandboxSet
     if first.returncode != 0:
         said = redact(decode(first.stderr), settings).strip()[-2000:]
         raise InfraError(
+            # What to do comes first: results keep the beginning of a long reason.
             f"uv pip compile cannot resolve {_what(wanted)}{_date(wanted)} on Python "
-            f"{interpreter.version}: {said}\nCheck the requirements, the index settings and the "
-            "network; an index without upload dates cannot resolve as of a date",
+            f"{interpreter.version}. Check the requirements, the index settings and the network"
+            f"{_date_hint(wanted)}. It said: {said}",
             reason="resolution",
         )
     lines = (line.split("#")[0].split(";")[0].strip() for line in decode(first.stdout).splitlines())
@@ -113,6 +114,10 @@ def _run_uv(
         return uv.run(
             program, arguments, settings, cwd=folder, timeout=_TIMEOUT, reason="resolution", feed=asked
         )
+
+
+def _date_hint(wanted: Environment) -> str:
+    return "; an index without upload dates cannot resolve as of a date" if wanted.as_of else ""
 
 
 def _what(wanted: Environment) -> str:

@@ -89,6 +89,6 @@ def _run(program: str, arguments: list[str], settings: SandboxSettings, cwd: Pat
     if done.returncode != 0:
         said = redact(decode(done.stdout + done.stderr), settings).strip()[-_TAIL:]
         raise InfraError(
-            f"uv {what}: exit status {done.returncode}:\n{said}\n" + (FULL if is_full(said) else _ADVICE),
+            f"uv {what}: exit status {done.returncode}. {FULL if is_full(said) else _ADVICE}. It said: {said}",
             reason="disk" if is_full(said) else "install",
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from filelock import FileLock
-from support.engine_rig import Rig, prepared_images, pulls
+from support.engine_rig import Rig, Trouble, prepared_images, pulls
 from support.engines import engine
 from support.faults import Told, parse
 from support.small_image import SMALL_IMAGE
@@ -86,12 +86,12 @@ def nap() -> str:
 
 @pytest.fixture
 def rig(tmp_path: Path, own_engine: Engine, own_cache: Path, nap: str) -> Iterator[Callable[..., Rig]]:
-    """Make a vendor's folder and its pull requests; the statements given are the second one's trouble."""
+    """Make a vendor's folder and its pull requests; the test of ``b1`` naps where trouble is wanted."""
     made: list[Rig] = []
 
-    def make(trouble: str = "", when: str = "REVISED", *, checks: tuple[str, ...] = ("a1", "b1")) -> Rig:
-        napping = f"subprocess.run(['sleep', '{nap}'])"
-        dataset = pulls(tmp_path / "dataset", trouble or napping, when, checks=checks)
+    def make(trouble: Trouble | None = None, *, checks: tuple[str, ...] = ("a1", "b1")) -> Rig:
+        napping = Trouble(f"subprocess.run(['sleep', '{nap}'])")
+        dataset = pulls(tmp_path / "dataset", {"b1": trouble or napping}, checks)
         one = Rig(
             tmp_path / "vendor", dataset, own_cache, own_engine, nap, base_image=SMALL_IMAGE, checks=checks
         )

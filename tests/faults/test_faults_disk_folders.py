@@ -8,7 +8,6 @@ import pytest
 from support.engine_rig import Rig, pulls
 from support.mounts import full, read_only, small_disk
 from support.stories import own_cache
-from support.strays import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,7 +24,7 @@ pytestmark = [pytest.mark.network, pytest.mark.slow]
 @pytest.fixture
 def box(tmp_path: Path, cache: Path) -> Iterator[Rig]:
     """Two pull requests in the local sandbox, on a cache of the test's own."""
-    dataset = pulls(tmp_path / "dataset", "pass", checks=("a1", "b1"))
+    dataset = pulls(tmp_path / "dataset", {}, ("a1", "b1"))
     rig = Rig(tmp_path / "vendor", dataset, own_cache(tmp_path / "cache", cache), sandbox="local")
     (rig.folder / ".crbench/runs").mkdir(parents=True)
     yield rig
@@ -36,7 +35,7 @@ def run_into(box: Rig, trouble: AbstractContextManager[None], *arguments: str) -
     """Run until the second pull request is under review, and let the rest of the run meet the trouble."""
     gate = box.gate("b1")
     process = box.start("--crbench-min-free=0", *arguments)
-    until(lambda: process.poll() is not None or (box.measured("a1") and "b1" in box.reviews()))
+    box.until_reviewing(process, "b1")
     with trouble:
         gate.unlink()
         done = box.finish(process)
@@ -133,11 +132,11 @@ def blocked(once: Callable[[str, Callable[[Story], None]], Story], cache: Path) 
 
 
 def _block(story: Story, cache: Path) -> None:
-    dataset = pulls(story.folder / "dataset", "pass", checks=("a1", "b1"))
+    dataset = pulls(story.folder / "dataset", {}, ("a1", "b1"))
     box = Rig(story.vendor, dataset, own_cache(story.folder / "cache", cache), sandbox="local")
     gate = box.gate("b1")
     process = box.start()
-    until(lambda: process.poll() is not None or (box.measured("a1") and "b1" in box.reviews()))
+    box.until_reviewing(process, "b1")
     with read_only(story.run / "results.jsonl"):
         for name in ("results.json", "summary.md"):
             (story.run / name).mkdir()

@@ -54,7 +54,7 @@ python = "{python}"
 runner = "pytest"
 import_roots = ["."]
 install = "none"
-requirements = []
+requirements = {requirements}
 """
 
 
@@ -69,6 +69,7 @@ class Pull:
     python: str = ">=3.8"
     category: str = "Security"
     tests: dict[str, str] = field(default_factory=dict)
+    requirements: tuple[str, ...] = ()
 
 
 def write_dataset(folder: Path, pulls: list[Pull], name: str = "small") -> Path:
@@ -84,7 +85,7 @@ def write_dataset(folder: Path, pulls: list[Pull], name: str = "small") -> Path:
 
 def _write_instance(folder: Path, pull: Pull) -> None:
     folder.mkdir()
-    text = _INSTANCE.format(id=pull.id, python=pull.python)
+    text = _INSTANCE.format(id=pull.id, python=pull.python, requirements=json.dumps(pull.requirements))
     checks = [*pull.fixable, *pull.hard]
     for check in checks:
         suggestion = f"suggestion = '''    return \"{check}\"'''" if check in pull.fixable else ""

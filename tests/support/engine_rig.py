@@ -25,10 +25,11 @@ from .small_image import small_image
 from .strays import processes, until
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from .engines import Engine
     from .faults import Told
 
-NAMES = {"a1": "first", "b1": "second", "c1": "third"}
 #: Seconds of an agent's time limit that make trouble, and the lifetime that a container has then.
 _TROUBLE, _LIFETIME = 777, 2154
 _TEST = """\
@@ -67,18 +68,34 @@ def prepared_images(cache: Path) -> list[str]:
     return [small_image(), backend.environment(Environment(python=">=3.8")).handle.tag]
 
 
-def troubled_test(check: str, trouble: str, when: str = "REVISED") -> str:
-    """A hidden test that runs the statements ``trouble`` where trouble is wanted and ``when`` holds."""
-    body = "\n".join(f"    {line}" for line in trouble.splitlines())
-    return _TEST.format(check=check, lifetime=_LIFETIME, trouble=body, when=when)
+@dataclass(frozen=True)
+class Trouble:
+    """What a hidden test does where trouble is wanted: statements, run if ``when`` holds; what it wants."""
+
+    does: str = ""
+    when: str = "REVISED"
+    requires: tuple[str, ...] = ()
 
 
-def pulls(folder: Path, trouble: str, when: str = "REVISED", *, checks: tuple[str, ...]) -> Path:
-    """Write the dataset: one pull request for each of ``checks``; the trouble is in that of ``b1``."""
-    tests = {"b1": troubled_test("b1", trouble, when)}
-    return write_dataset(
-        folder, [Pull(NAMES[check], (check,), tests=tests if check in tests else {}) for check in checks]
-    )
+def troubled_test(check: str, trouble: Trouble) -> str:
+    """A hidden test that gets into trouble."""
+    body = "\n".join(f"    {line}" for line in trouble.does.splitlines())
+    return _TEST.format(check=check, lifetime=_LIFETIME, trouble=body, when=trouble.when)
+
+
+def instance_of(check: str) -> str:
+    """The id of a check's pull request: in the order of the checks, which is that of a serial run."""
+    return {"a1": "first", "b1": "second", "c1": "third"}.get(check, f"with-{check}")
+
+
+def pulls(folder: Path, troubles: Mapping[str, Trouble], checks: Iterable[str]) -> Path:
+    """Write the dataset: one pull request for each of ``checks``, some with troubles."""
+    made = []
+    for check in checks:
+        trouble = troubles.get(check, Trouble())
+        tests = {check: troubled_test(check, trouble)} if trouble.does else {}
+        made.append(Pull(instance_of(check), (check,), tests=tests, requirements=trouble.requires))
+    return write_dataset(folder, made)
 
 
 @dataclass
@@ -93,6 +110,9 @@ class Rig:
     base_image: str = ""
     sandbox: str = "docker"
     checks: tuple[str, ...] = ("a1", "b1")
+    #: Measurements that the faults make, which resuming does not repeat.
+    kept_as: dict[str, str] = field(default_factory=dict)
+    environ_too: dict[str, str] = field(default_factory=dict)
     started: list[subprocess.Popen[str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -103,13 +123,18 @@ class Rig:
     @property
     def undisturbed(self) -> dict[str, str]:
         """What a run without the fault gives."""
-        return {f"{NAMES[check]}::{check}": "passed" for check in self.checks}
+        return {f"{instance_of(check)}::{check}": self.kept_as.get(check, "passed") for check in self.checks}
 
     @property
     def environ(self) -> dict[str, str]:
         """Variables of the runs."""
         docker = {"DOCKER_HOST": self.engine.url} if self.engine else {}
-        return {**environment(), **docker, "CRBENCH_API_KEY": "sk-for-the-scripted-server"}
+        return {
+            **environment(),
+            **docker,
+            **self.environ_too,
+            "CRBENCH_API_KEY": "sk-for-the-scripted-server",
+        }
 
     def argv(self, *arguments: str, trouble: bool = True) -> list[str]:
         """The command line of a run; what ``arguments`` give comes last and wins."""
@@ -146,15 +171,30 @@ class Rig:
         """Run to the end."""
         return self.finish(self.start(*arguments, trouble=trouble, env=env))
 
-    def finish(self, process: subprocess.Popen[str], timeout: float = 120) -> Run:
+    def finish(self, process: subprocess.Popen[str], timeout: float = 300) -> Run:
         """Wait for a run's own end."""
         output, _ = process.communicate(timeout=timeout)
         return Run(process.returncode, output, self.folder)
 
-    def until_it_naps(self, process: subprocess.Popen[str]) -> None:
-        """Wait until the command that naps runs, and the first check is recorded."""
-        until(lambda: process.poll() is not None or (processes(f"sleep {self.nap}") and self.measured("a1")))
+    def until_it_naps(self, process: subprocess.Popen[str], nap: str = "") -> list[int]:
+        """Wait until the command that naps runs and the first check is recorded; its process ids."""
+        command = f"sleep {nap or self.nap}"
+        until(
+            lambda: (
+                process.poll() is not None
+                or (processes(command) and (self.checks[0] != "a1" or self.measured("a1")))
+            ),
+            300,
+        )
         assert process.poll() is None, process.communicate()[0]
+        return processes(command)
+
+    def until_reviewing(self, process: subprocess.Popen[str], check: str, after: str = "a1") -> None:
+        """Wait until the reviewer is at the pull request of ``check``, and ``after`` is recorded."""
+        until(
+            lambda: process.poll() is not None or (self.measured(after) and check in self.reviews()),
+            300,
+        )
 
     def measured(self, check: str) -> bool:
         """Whether the controller has a verdict on a check."""
@@ -184,7 +224,7 @@ class Rig:
 
     def assert_hit(self, done: Run, fault: Told, *hit: str, output: str | None = None) -> None:
         """The checks ``hit`` have the fault's status, the others passed, and its message is told."""
-        bad = {f"{NAMES[check]}::{check}": fault.status for check in hit}
+        bad = {f"{instance_of(check)}::{check}": fault.status for check in hit}
         assert done.statuses() == {**self.undisturbed, **bad}, done.output
         fault.assert_told(done.output if output is None else output)
 

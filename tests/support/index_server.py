@@ -28,6 +28,13 @@ class Index:
         self.failures: dict[str, list[tuple[int, dict[str, str]]]] = {}
         #: file name -> bytes to send in place of the real ones (the length announced stays the real one)
         self.truncated: dict[str, int] = {}
+        #: file name -> bytes after which every transfer of it breaks off
+        self.breaks_off: dict[str, int] = {}
+        #: file name -> the same, but the first transfer of it is whole; None: no answer at all
+        self.after_first: dict[str, int | None] = {}
+        #: paths that are never answered
+        self.hangs: set[str] = set()
+        self.closing = threading.Event()
         #: whether .tar.gz files are labelled as encoded, as some servers do
         self.labels_gzip = False
         self.requests: Counter[str] = Counter()
@@ -57,10 +64,28 @@ def _handler(index: Index) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(body)
 
+        def do_HEAD(self) -> None:
+            parts = self.path.strip("/").split("/")
+            found = index.files.get(parts[1], {}).get(parts[-1]) if len(parts) == 3 else None
+            self.send_response(404 if found is None else 200)
+            self.send_header("Content-Length", str(len(found or b"")))
+            self.end_headers()
+
         def do_GET(self) -> None:
             path = self.path.partition("?")[0]
             index.requests[path] += 1
             index.authorizations.append((path, self.headers.get("Authorization")))
+            name = path.rpartition("/")[2]
+            if name in index.after_first and index.requests[path] > 1:
+                breaks = index.after_first[name]
+                if breaks is None:
+                    index.hangs.add(path)
+                else:
+                    index.breaks_off[name] = breaks
+            if path in index.hangs:
+                index.closing.wait()
+                self.close_connection = True
+                return
             if index.failures.get(path):
                 status, headers = index.failures[path].pop(0)
                 self.answer(status, b"not now", **headers)
@@ -79,6 +104,8 @@ def _handler(index: Index) -> type[BaseHTTPRequestHandler]:
                 self.answer(404)
 
         def file(self, name: str, content: bytes) -> None:
+            if name in index.breaks_off:
+                index.truncated[name] = index.breaks_off[name]
             if name not in index.truncated:
                 label = {"Content_Encoding": "gzip"} if index.labels_gzip else {}
                 self.answer(200, content, "application/octet-stream", **label)
@@ -122,9 +149,12 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def serve(index: Index, *, certificate: tuple[Path, Path] | None = None):
-    """Serve an index on a free local port, over TLS with a ``certificate`` (file, key); see ``index.url``."""
-    server = _Server(("127.0.0.1", 0), _handler(index))
+def serve(index: Index, host: str = "127.0.0.1", *, certificate: tuple[Path, Path] | None = None):
+    """Serve an index on a free port of a local address; see ``index.url``.
+
+    With a ``certificate`` (file, key) it is served over TLS.
+    """
+    server = _Server((host, 0), _handler(index))
     server.daemon_threads = True
     scheme = "http"
     if certificate is not None:
@@ -132,12 +162,13 @@ def serve(index: Index, *, certificate: tuple[Path, Path] | None = None):
         context.load_cert_chain(*certificate)
         server.socket = context.wrap_socket(server.socket, server_side=True)
         scheme = "https"
-    index.url = f"{scheme}://127.0.0.1:{server.server_port}/simple"
+    index.url = f"{scheme}://{host}:{server.server_port}/simple"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:
         yield index
     finally:
+        index.closing.set()
         server.shutdown()
         server.server_close()
         thread.join(5)
