@@ -152,8 +152,8 @@ def _pip_failed(done: Ran, what: str, settings: SandboxSettings) -> InfraError:
         return InfraError(f"{failed}: {DISK_FULL}. pip said: {said}", reason="disk")
     # What to do comes first: results keep the beginning of a long reason.
     return InfraError(
-        f"{failed}. Check the network, the index settings and the CA bundle (PIP_INDEX_URL, PIP_CERT) of this "
-        f"machine. pip said: {said}",
+        f"{failed}. Check the network, the index settings and the CA bundle (PIP_INDEX_URL, PIP_CERT) of "
+        f"this machine. pip said: {said}",
         reason="install",
     )
 

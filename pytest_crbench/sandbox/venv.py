@@ -88,7 +88,8 @@ def _run(program: str, arguments: list[str], settings: SandboxSettings, cwd: Pat
     done = uv.run(program, arguments, settings, cwd=cwd, timeout=settings.build_timeout, reason="install")
     if done.returncode != 0:
         said = redact(decode(done.stdout + done.stderr), settings).strip()[-_TAIL:]
+        advice = FULL if is_full(said) else _ADVICE
         raise InfraError(
-            f"uv {what}: exit status {done.returncode}. {FULL if is_full(said) else _ADVICE}. It said: {said}",
+            f"uv {what}: exit status {done.returncode}. {advice}. It said: {said}",
             reason="disk" if is_full(said) else "install",
         )
