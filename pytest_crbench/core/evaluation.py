@@ -260,10 +260,12 @@ class Evaluation:
         Raises:
             TamperedError: if the head that it was read against is not the one that was fetched.
         """
-        found = self.owner.parts.changes(self.trees.head, self.revision.patch)
-        # The reviewer has run since: what it wrote into our head would become part of the revision.
-        digest.verify(self.trees.head)
-        return found
+        try:
+            return self.owner.parts.changes(self.trees.head, self.revision.patch)
+        finally:
+            # The reviewer has run since: what it wrote into our head would become part of the revision, or
+            # keep it from applying.
+            digest.verify(self.trees.head)
 
     def verdict(self, check: Check) -> Verdict:
         """Return the verdict on one check.

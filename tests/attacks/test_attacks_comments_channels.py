@@ -19,6 +19,12 @@ from pathlib import Path
 import pytest
 from support.benchmarks import Pull, Run, run, write_dataset
 
+from pytest_crbench.core.model import Key, Review, ReviewComment, Verdict
+from pytest_crbench.core.records import review_to
+from pytest_crbench.core.row import to_row
+from pytest_crbench.core.status import Status
+from pytest_crbench.core.store import write_json
+
 SEQUENCES = "\x1b[2J\x1b]0;title\x07\x1b]8;;http://evil.test\x1b\\link\x1b]52;c;ZXZpbA==\x07\x9b31m\rgone\b\a"
 COMMANDS = (
     "\n::error file=a.py::owned\n  ::set-output name=x::y\n::stop-commands::t\n##[error]owned"
@@ -198,20 +204,21 @@ def test_signs_that_xml_cannot_hold(evil: Evil) -> None:
     assert not SIGNS.search(shown), f"attack: {SIGNS.findall(shown)}"
 
 
-def test_signs_that_json_and_xdist_cannot_hold(evil: Evil) -> None:
-    """A lone surrogate in a body, a path or an exception ends the worker that sends it, or leaves a
-    file of results that no program reads again.
+def test_signs_that_json_and_xdist_cannot_hold(tmp_path: Path) -> None:
+    """A lone surrogate in a body, a path or an exception ends the worker that sends it, or leaves a file of
+    results that no program reads again.
 
     Defence: no lone surrogates (core/text.py)
     """
     with pytest.raises(UnicodeEncodeError):
         json.dumps(EVIL, ensure_ascii=False).encode()
-    folder = evil.run.runs[-1]
-    files = [p for p in folder.rglob("*.json*") if p.is_file() and ".locks" not in p.parts]
-    assert {"results.json", "results.jsonl", "review.json", "revision.json", "markup.json"} <= {
-        p.name for p in files
-    }
-    for file in files:
-        for line in file.read_bytes().decode("utf-8").splitlines() if file.suffix == ".jsonl" else [None]:
-            value = json.loads(file.read_bytes() if line is None else line)
-            assert "\\ud" not in json.dumps(value).replace("\\udb40", "").replace("\\udc", "")
+    comment = ReviewComment(EVIL, EVIL, EVIL, (1, 1), suggestion=EVIL, rule=EVIL, flags=(EVIL,))
+    verdict = Verdict(Key("d", "i", "c"), Status.MISSED, EVIL, {EVIL: EVIL}, "0", warnings=(EVIL,))
+    try:
+        record = review_to(Review((comment,), EVIL, warnings=(EVIL,)))
+        write_json(tmp_path / "review.json", {**record, "reviewer": "r"})
+        row = json.dumps(to_row(verdict), ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        pytest.fail(f"attack: {error}")
+    for data in ((tmp_path / "review.json").read_bytes(), row):
+        assert "\ufffd" in json.dumps(json.loads(data.decode()), ensure_ascii=False)

@@ -17,11 +17,13 @@ from support.benchmarks import Pull, run, write_dataset
 
 from pytest_crbench.core import digest, trees
 from pytest_crbench.core.errors import TamperedError
-from pytest_crbench.core.model import Source, Tree, Trees
+from pytest_crbench.core.evaluate import Evaluator, Parts, Places
+from pytest_crbench.core.model import Environment, Instance, Revision, Source, Tree, Trees
 from pytest_crbench.core.store import Store, write_json
 from pytest_crbench.sandbox.protocol import Limits
 from pytest_crbench.sources import fetch
 from pytest_crbench.workspace.repository import build
+from pytest_crbench.workspace.revision import capture, changes
 
 WRONG, RIGHT = "def tax():\n    return 1\n", "def tax():\n    return 2\n"
 
@@ -113,7 +115,7 @@ def test_a_reviewer_fixes_the_cached_head_in_a_run(tmp_path: Path, cache: Path) 
     comment whose suggestion touches another line of that file: its revision, made from the cached
     head, holds the fix.
 
-    Defence: head is verified after the revision (core/evaluation.py)
+    Defence: trees are verified as they are read (core/digest.py, sandbox/local.py, sandbox/image.py)
     """
     dataset = write_dataset(tmp_path / "set", [Pull("one", hard=("pin",))])
     (tmp_path / "evil.py").write_text(REVIEWER)
@@ -132,6 +134,39 @@ def test_a_reviewer_fixes_the_cached_head_in_a_run(tmp_path: Path, cache: Path) 
     reason = done.results()["verdicts"][0]["reason"]
     assert "was changed after it was fetched" in reason
     assert reason[:60] in done.output
+
+
+def test_the_fix_in_the_cached_head_becomes_a_part_of_the_revision(tmp_path: Path, source: Source) -> None:
+    """The image of the true head is there already; a reviewer fixes the bug in the cached head, and suggests
+    another line of that file. The file that is put into the sandbox is made from the cached one.
+
+    Defence: head is verified after the revision (core/evaluation.py)
+    """
+    more = "".join(f"# {n}\n" for n in range(20))
+    (tmp_path / "head" / "tax.py").write_text(more + WRONG)
+    head = fetch(source, cache=tmp_path / "cache").head
+    edited = tmp_path / "edited"
+    edited.mkdir()
+    (edited / "tax.py").write_text("# Suggested.\n" + more + WRONG)
+    patch = capture(head, edited)
+    overwrite(head.path / "tax.py", more + RIGHT)
+    naive = changes(head, patch).files[0].content
+    assert naive.startswith(b"# Suggested.")
+    assert b"return 2" in naive
+    parts = Parts(None, None, None, {}, lambda *_: Trees(head, head), unused, capture, changes)  # type: ignore[arg-type]
+    places = Places(tmp_path / "run", Store(tmp_path / "run"), Store(tmp_path / "s"), lambda *_: None)
+    instance = Instance(*"di", "Python", "release", source, "T", "", Environment(), (), "0" * 64)  # type: ignore[arg-type]
+    evaluation = Evaluator(parts, places, Limits()).at(instance)
+    evaluation.__dict__["revision"] = Revision(patch, "a", "finished")
+    try:
+        found: Any = evaluation.changes
+    except TamperedError as error:
+        found = error.reason
+    assert found == "cache-changed", "attack: the fix is in the revision"
+
+
+def unused(*_given: Any) -> Any:
+    raise AssertionError("not asked for")
 
 
 @pytest.mark.parametrize("part", ["diff", "tree/tax.py", "tree/.git/config", "tree/.git/refs/heads/base"])
