@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING
 
 import pytest
 from support import benchmarks
-from support.benchmarks import Pull, Run, write_dataset
+from support.benchmarks import Pull, write_dataset
 from support.programs import Programs, write_programs
 
 if TYPE_CHECKING:
@@ -59,33 +58,3 @@ def test_one_review_and_one_revision_per_instance(
     # With --dist=loadscope a worker has an instance to itself: there is nothing to wait for.
     if how in ("load", "worksteal"):
         assert "review: waiting for another worker" in logs(done.runs[-1]), logs(done.runs[-1])
-
-
-@pytest.mark.network
-def test_two_invocations_share_what_is_content_and_not_what_is_said(tmp_path: Path, several: Path) -> None:
-    """Each run has reviews of its own; environment, trees and workspaces of a cold cache are made once."""
-    cache = tmp_path / "cold"
-    found: dict[str, tuple[Run, Programs]] = {}
-
-    def start(name: str) -> None:
-        place = tmp_path / name
-        place.mkdir()
-        (place / "pytest.ini").write_text("[pytest]\n")
-        programs = write_programs(place / "programs", seconds=2)
-        found[name] = benchmarks.run(place, several, cache, *programs.options), programs
-
-    threads = [threading.Thread(target=start, args=(name,)) for name in ("one", "two")]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for done, programs in found.values():
-        assert done.status == 0, done.output
-        assert set(done.statuses().values()) == {"passed"}
-        assert programs.reviews() == ["a", "b"]
-        assert programs.revisions() == ["a", "b"]
-    said = "".join(logs(done.runs[-1]) for done, _ in found.values())
-    for done, _ in found.values():
-        said += (done.runs[-1] / "logs" / "sandbox.log").read_text()
-    assert said.count("building a virtual environment") == 1, said
-    assert "waiting for another worker" in said, said
