@@ -159,3 +159,8 @@ def test_a_comparison_refuses_other_limits_and_tells_other_versions(settings: Se
     assert "package.version" in said
     assert "and 9" in said
     assert remarks(first, Results({}, ())) == (), "a run without a lock file says nothing"
+
+
+def test_a_replay_under_other_limits_is_told(settings: Settings) -> None:
+    told = check_replayable("run", inputs(settings), inputs(replace(settings, test_timeout=99.0)))
+    assert list(map(str, told)) == ["limits.test_timeout was 120.0, is 99.0"]
