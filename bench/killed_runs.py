@@ -132,7 +132,9 @@ class Runner:
 
     def verdicts(self) -> dict[str, str]:
         """Statuses by ``instance::check``."""
-        (results,) = self.folder.glob(".crbench/runs/*/results.json")
+        results = next(self.folder.glob(".crbench/runs/*/results.json"), None)
+        if results is None:
+            raise SystemExit(f"{self.name} has no results: " + (self.folder / "output").read_text()[-3000:])
         rows = json.loads(results.read_text("utf-8"))["verdicts"]
         return {f"{row['instance']}::{row['check']}": row["status"] for row in rows}
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from . import jsonfile
 from .errors import InfraError, UsageError
 from .store import locked, write_json
 
@@ -75,7 +76,7 @@ class LockFile:
             UsageError: if it is missing, unreadable, or of a later version.
         """
         try:
-            content = json.loads(self.path.read_bytes())
+            content = jsonfile.read(self.path)
         except (OSError, ValueError) as error:
             raise UsageError(
                 f"{self.path} is missing or unreadable ({error}), so nobody knows what the run was made of; "

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from . import digest
+from . import digest, jsonfile
 from .errors import STAGE_ERRORS, InfraError
 from .model import Review, ReviewComment, Revision
 from .status import Status
@@ -115,7 +114,7 @@ def recorded(path: Path) -> Any:
         StageError: the failure that was recorded in the value's place.
     """
     try:
-        record = json.loads(path.read_bytes())
+        record = jsonfile.read(path)
     except (OSError, ValueError) as error:
         raise InfraError(
             f"nothing to replay: {path} is missing or unreadable; record it by a run without "

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
-from . import digest
+from . import digest, jsonfile
 from .errors import STAGE_ERRORS, InfraError, StageError, TamperedError
 from .secrets import scrubbed, scrubbed_value
 from .status import Status
@@ -145,7 +145,7 @@ class Store:
     def peek(self, name: str, key: str) -> Outcome | None:
         """Return the recorded result of stage ``name`` if it was made under ``key``."""
         try:
-            record = json.loads((self.root / f"{name}.json").read_bytes())
+            record = jsonfile.read(self.root / f"{name}.json")
             if record["key"] != key:
                 return None
             failure = record.get("error")
@@ -162,7 +162,7 @@ class Store:
                 return None
             error = STAGE_ERRORS[status](failure["message"], reason=failure.get("reason", ""))
             error.usage = _numbers(failure.get("usage"))
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        except (OSError, ValueError, KeyError, TypeError):
             return None
         return Outcome(None, error, fresh=False, earlier=earlier)
 
@@ -206,11 +206,11 @@ class Store:
     def _damaged(self, name: str) -> bool:
         """Whether there is a record that says nothing: half a file, or not what was written."""
         try:
-            record = json.loads((self.root / f"{name}.json").read_bytes())
+            record = jsonfile.read(self.root / f"{name}.json")
             return "error" not in record and bool(digest.of(record["value"]) != record["digest"])
         except FileNotFoundError:
             return False
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        except (OSError, ValueError, KeyError, TypeError):
             return True
 
     def _compute(self, name: str, key: str, compute: Callable[[], Any]) -> Outcome:
@@ -242,7 +242,7 @@ class Store:
     def _used_before(self, name: str) -> dict[str, float]:
         """Add up what failed attempts at a stage used that this one replaces."""
         try:
-            record = json.loads((self.root / f"{name}.json").read_bytes())
+            record = jsonfile.read(self.root / f"{name}.json")
             failed = record["error"].get("usage")
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return {}

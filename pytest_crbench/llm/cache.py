@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..core import digest
+from ..core import digest, jsonfile
 from ..core.store import write_json
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ class CompletionCache:
     def get(self, key: str) -> dict[str, Any] | None:
         """Return the stored response, or None; an unreadable file counts as absent and is replaced."""
         try:
-            stored = json.loads(self._path(key).read_bytes())
+            stored = jsonfile.read(self._path(key))
         except (OSError, ValueError):
             return None
         response = stored.get("response") if isinstance(stored, dict) else None

@@ -5,10 +5,10 @@ A limit per process does not bound a run of many (SWE-agent#979).
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..core import jsonfile
 from ..core.errors import InfraError
 from ..core.store import locked, write_json
 from .usage import Price, Usage
@@ -66,7 +66,7 @@ class Ledger:
             InfraError: if the file is there and cannot be read: an unknown sum is not 0.
         """
         try:
-            value = json.loads(self.path.read_bytes())
+            value = jsonfile.read(self.path)
         except FileNotFoundError:
             return Usage()
         except (OSError, ValueError) as error:

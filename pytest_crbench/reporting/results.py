@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
+from ..core import jsonfile
 from ..core.errors import InfraError, UsageError
 from ..core.intervals import LEVEL, METHOD
 from ..core.results import Results
@@ -214,7 +215,7 @@ def _bounds(interval: Interval | None) -> list[float] | None:
 
 def _parse(file: Path) -> dict[str, Any]:
     try:
-        content = json.loads(file.read_bytes())
+        content = jsonfile.read(file)
     except OSError as error:
         raise UsageError(
             f"cannot read {file}: {error.strerror}. Name a results.json or its folder."

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
+
+from ..core import jsonfile
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +21,7 @@ def folders(cache: Path) -> list[Path]:
 def owner_of(folder: Path) -> dict[str, str]:
     """Return ``session`` and ``owner`` of a sandbox; both "" where its record cannot be read."""
     try:
-        record = json.loads((folder / OWNER_FILE).read_bytes())
+        record = jsonfile.read(folder / OWNER_FILE)
         return {"session": str(record["session"]), "owner": str(record["owner"])}
     except (OSError, ValueError, KeyError, TypeError):
         return {"session": "", "owner": ""}

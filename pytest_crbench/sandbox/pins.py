@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
-from ..core import digest, temporary
+from ..core import digest, jsonfile, temporary
 from ..core.errors import InfraError
 from ..core.store import locked, write_json
 from ..core.text import decode
@@ -64,9 +63,9 @@ def resolve(wanted: Environment, interpreter: Interpreter, settings: SandboxSett
 def _remembered(path: Path) -> tuple[str, ...] | None:
     """Pins as they were written; a file that was damaged since counts as absent and is replaced."""
     try:
-        found = json.loads(path.read_bytes())
+        found = jsonfile.read(path)
         return tuple(found["pins"]) if digest.of(found["pins"]) == found["digest"] else None
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError):
         return None
 
 

@@ -7,12 +7,11 @@ Layout below the cache folder: ``archives/<sha256>/<file>``, ``mirrors/<key>/`` 
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..core import digest
+from ..core import digest, jsonfile
 from ..core.errors import InfraError
 from ..core.model import Tree
 from ..core.store import locked, write_json
@@ -66,7 +65,7 @@ class Cache:
     def _find(self, key: str) -> Tree | None:
         folder = self.root / "trees" / key
         try:
-            record = json.loads((folder / "record.json").read_bytes())
+            record = jsonfile.read(folder / "record.json")
             wanted, before = str(record["digest"]), str(record["stamp"])
             now = stamp(folder / "tree")
             if self.verify or now != before:

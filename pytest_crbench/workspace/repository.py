@@ -8,7 +8,7 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..core import digest
+from ..core import digest, jsonfile
 from ..core.errors import InfraError
 from ..core.store import locked
 from ..core.text import clean
@@ -116,7 +116,7 @@ def build(
 
 def _load(place: Path) -> Workspace | None:
     try:
-        ids = json.loads((place / "ids.json").read_bytes())
+        ids = jsonfile.read(place / "ids.json")
         made = Workspace(place / "tree", ids["base"], ids["head"], (place / "diff").read_bytes())
         whole = digest.of_bytes(made.diff) == ids["diff"] and stamp(made.path) == ids["stamp"]
     except (OSError, ValueError, KeyError, TypeError):

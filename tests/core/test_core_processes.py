@@ -107,6 +107,22 @@ def test_short_output_is_whole(tmp_path: Path, size: int) -> None:
         assert b"[... %d bytes left out ...]" % (size - 100) in done.stdout
 
 
+def test_nothing_escapes_while_it_becomes_another_program(tmp_path: Path) -> None:
+    """Between two programs (exec) a process shows no environment; this one has left its group as well."""
+    nap = f"8{time.time_ns() % 10**9:09d}"
+    left = 0
+    for _ in range(15):
+        done = run(
+            ["sh", "-c", f"(setsid sh -c 'exec </dev/null >/dev/null 2>&1; sleep {nap} & exit' &)"],
+            cwd=tmp_path,
+            env=ENV,
+            timeout=30,
+        )
+        left += done.left
+    assert alive(nap) == []
+    assert left >= 15
+
+
 def test_a_program_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         run(["/nonexistent"], cwd=tmp_path, env=ENV, timeout=1.0)

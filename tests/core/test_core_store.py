@@ -103,12 +103,42 @@ def test_rerun_repeats_outside_failures_once_per_invocation(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{", b"[]", b'{"key": "k"}', b'{"key": "k", "error": {"status": "odd"}}']
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'{"key": "k"}',
+        b'{"key": "k", "error": {"status": "odd"}}',
+        b"[" * 100_000,
+        b'{"key": "k", "value": 8, "digest": "of another value"}',
+        b'{"key": "k", "value": 8}',
+    ],
 )
 def test_a_half_written_or_foreign_record_is_computed_again(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "s.json").write_bytes(content)
     assert Store(tmp_path).stage("s", "k", lambda: 7).value == 7
     assert json.loads((tmp_path / "s.json").read_text())["value"] == 7
+
+
+def test_what_the_system_refuses_is_infrastructure_and_recorded(tmp_path: Path) -> None:
+    def refused() -> None:
+        (tmp_path / "nothing" / "there").read_bytes()
+
+    with pytest.raises(InfraError, match=r"the system says: No such file or directory \(.*there\)") as caught:
+        Store(tmp_path).stage("a/s", "k", refused).unwrap()
+    assert caught.value.reason == "system"
+    with pytest.raises(InfraError, match="the system says"):
+        Store(tmp_path).stage("a/s", "k", lambda: 1).unwrap()
+
+
+def test_a_value_that_cannot_be_used_is_computed_again(tmp_path: Path) -> None:
+    said: list[str] = []
+    store = Store(tmp_path)
+    assert store.stage("s", "k", lambda: "old \ud800 surrogate").fresh
+    assert not store.stage("s", "k", lambda: "new", log=said.append).fresh
+    assert store.stage("s", "k", lambda: "new", usable=lambda value: value == "new").value == "new"
+    assert said == [], "it is not damaged"
 
 
 def test_an_interrupt_is_not_recorded(tmp_path: Path) -> None:
