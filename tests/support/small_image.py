@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
+from pathlib import Path
+
+from filelock import FileLock
 
 BASE_IMAGE = os.environ.get("CRBENCH_TEST_BASE_IMAGE", "crbench-base:bookworm")
 SMALL_IMAGE = "crbench-test-small:1"
@@ -38,7 +42,15 @@ tar -C /small -cf - .
 
 
 def small_image() -> str:
-    """Return the small image's name; made in the shared engine if it is not there yet."""
+    """Return the small image's name; made in the shared engine if it is not there yet.
+
+    By one process only: a second image of that name would have another id, and environments of its own.
+    """
+    with FileLock(Path(tempfile.gettempdir()) / f"{SMALL_IMAGE.replace(':', '-')}.lock"):
+        return _made()
+
+
+def _made() -> str:
     there = subprocess.run(["docker", "image", "inspect", SMALL_IMAGE], check=False, capture_output=True)
     if there.returncode == 0:
         return SMALL_IMAGE
