@@ -61,7 +61,9 @@ def note_programs(run: Path, reviewer: Reviewer, agent: Agent) -> None:
     recorded = lock.read()
     for part, made in (("reviewer", reviewer), ("agent", agent)):
         found = program(made)
-        if part in recorded.get(FIXTURES, {}) or found["digest"] != recorded.get(part, {}).get("digest"):
+        if part in (recorded.get(FIXTURES) or {}) or found["digest"] != (recorded.get(part) or {}).get(
+            "digest"
+        ):
             lock.note(FIXTURES, part, found)
 
 
@@ -72,7 +74,7 @@ def made_by(run: Path, part: str) -> Mapping[str, Any]:
         UsageError: if the lock file is missing or unreadable.
     """
     recorded = LockFile(run).read()
-    found: Mapping[str, Any] = recorded.get(FIXTURES, {}).get(part) or recorded.get(part) or {}
+    found: Mapping[str, Any] = (recorded.get(FIXTURES) or {}).get(part) or recorded.get(part) or {}
     return found
 
 
@@ -80,7 +82,7 @@ def _check_foundations(run: Path, recorded: Mapping[str, Any], backend: Backend)
     """An image under the same tag, or an interpreter, may be another one now."""
     found: list[Difference] = []
     asked: dict[str, tuple[str, str] | None] = {}
-    for name, built in recorded.get(ENVIRONMENTS, {}).items():
+    for name, built in (recorded.get(ENVIRONMENTS) or {}).items():
         specifier = built["specifier"]
         if specifier not in asked:
             asked[specifier] = backend.foundation(specifier)

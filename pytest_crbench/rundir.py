@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .core import jsonfile
+from .core import plainjson
 from .core.errors import UsageError
 from .core.secrets import REDACTED
 from .core.store import write_json
@@ -57,7 +57,7 @@ def read_record(run: Path) -> dict[str, Any]:
     """
     path = run / "run.json"
     try:
-        record = jsonfile.read(path)
+        record = plainjson.parse(path.read_bytes())
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} is unreadable ({error}); start a new run") from error
     if not isinstance(record, dict):

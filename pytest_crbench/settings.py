@@ -7,14 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .core import urls
 from .core.errors import UsageError
 from .core.secrets import in_text, passed_through, register, scrubbed_value
+from .core.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _SIZES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
 _SCORINGS = ("tests",)
+_WHOLE = re.compile(r"[+-]?[0-9]{1,15}")
+#: No system waits for longer (in seconds), or has as many of anything.
+_MOST = 1e9
 
 
 @dataclass(frozen=True)
@@ -115,7 +120,9 @@ def read(lookup: Callable[[str], Any], base: Path) -> Settings:
 def _checked(settings: Settings) -> Settings:
     for scoring in settings.scoring:
         if scoring not in _SCORINGS:
-            raise UsageError(f"--crbench-scoring={scoring}: unknown scoring; known: {', '.join(_SCORINGS)}")
+            raise UsageError(
+                f"--crbench-scoring={_shown(scoring)}: unknown scoring; known: {', '.join(_SCORINGS)}"
+            )
     if settings.fail_if_regressed is not None and settings.baseline is None:
         raise UsageError(
             "--crbench-fail-if-regressed needs --crbench-baseline=RESULTS, the results.json of an earlier run"
@@ -129,8 +136,8 @@ def _checked(settings: Settings) -> Settings:
         )
     if settings.resume and settings.replay:
         raise UsageError("--crbench-resume and --crbench-replay exclude one another")
-    if settings.ca_bundle is not None and not settings.ca_bundle.is_file():
-        raise UsageError(f"--crbench-ca-bundle={settings.ca_bundle}: no such file")
+    if settings.ca_bundle is not None and not _is_file(settings.ca_bundle):
+        raise UsageError(f"--crbench-ca-bundle={_shown(settings.ca_bundle)}: no such file")
     return settings
 
 
@@ -140,6 +147,13 @@ def _register_credentials(name: str, value: Any) -> None:
     register(secret for word in words for secret in in_text(word))
     if name in ("reviewer_env", "agent_env"):
         register(passed_through(word for item in words for word in re.split(r"[\s,]+", item) if word))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that no disk can hold
+        return False
 
 
 def _option(name: str) -> str:
@@ -152,6 +166,10 @@ def _user_cache() -> Path:
     return Path(platformdirs.user_cache_dir("pytest-crbench", appauthor=False))
 
 
+def _shown(value: Any) -> str:
+    return printable(str(value), 100)
+
+
 def _text(_option: str, value: Any) -> str:
     return str(value)
 
@@ -159,11 +177,14 @@ def _text(_option: str, value: Any) -> str:
 def _url(option: str, value: Any) -> str:
     if not re.match(r"(https?|file)://.", str(value)):
         raise UsageError(f"{option}: expected a URL such as https://index.example.com/simple")
-    return str(value)
+    return urls.check(str(value), option)
 
 
-def _path(_option: str, value: Any) -> Path:
-    return Path(str(value)).expanduser()
+def _path(option: str, value: Any) -> Path:
+    try:
+        return Path(str(value)).expanduser()
+    except (RuntimeError, ValueError):
+        raise UsageError(f"{option}={_shown(value)}: expected a path; nobody has that home folder") from None
 
 
 def _flag(option: str, value: Any) -> bool:
@@ -174,11 +195,11 @@ def _flag(option: str, value: Any) -> bool:
         return True
     if word in ("0", "false", "no", "off"):
         return False
-    raise UsageError(f"{option}={value}: expected true or false")
+    raise UsageError(f"{option}={_shown(value)}: expected true or false")
 
 
 def _texts(_option: str, value: Any) -> tuple[str, ...]:
-    items = [value] if isinstance(value, str) else value
+    items = value if isinstance(value, list | tuple) else [value]
     return tuple(str(item).strip() for item in items if str(item).strip())
 
 
@@ -192,12 +213,9 @@ def _integers(option: str, value: Any) -> tuple[int, ...]:
 
 def _integer(least: int) -> Callable[[str, Any], int]:
     def convert(option: str, value: Any) -> int:
-        try:
-            number = int(str(value))
-        except ValueError:
-            number = least - 1
+        number = int(str(value)) if _WHOLE.fullmatch(str(value).strip()) else least - 1
         if number < least:
-            raise UsageError(f"{option}={value}: expected a whole number of at least {least}")
+            raise UsageError(f"{option}={_shown(value)}: expected a whole number of at least {least}")
         return number
 
     return convert
@@ -208,8 +226,8 @@ def _number(option: str, value: Any) -> float:
         number = float(str(value))
     except ValueError:
         number = float("nan")
-    if not 0 < number < float("inf"):
-        raise UsageError(f"{option}={value}: expected a number above 0")
+    if not 0 < number < _MOST:
+        raise UsageError(f"{option}={_shown(value)}: expected a number above 0 (and below {_MOST:g})")
     return number
 
 
@@ -223,9 +241,9 @@ def bytes_of(option: str, value: Any) -> int:
     Raises:
         UsageError: naming ``option``.
     """
-    found = re.fullmatch(r"(\d+)\s*([kmgt]?)(i?b)?", str(value).strip().lower())
+    found = re.fullmatch(r"([0-9]{1,15})\s*([kmgt]?)(i?b)?", str(value).strip().lower())
     if not found:
-        raise UsageError(f"{option}={value}: expected a size such as 512m or 2g")
+        raise UsageError(f"{option}={_shown(value)}: expected a size such as 512m or 2g")
     return int(found[1]) * _SIZES[found[2]]
 
 

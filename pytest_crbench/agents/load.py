@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..core import urls
 from ..core.errors import UsageError
 from ..core.text import printable
 
@@ -175,6 +176,8 @@ def _make_model(
 
     if base_url and not base_url.startswith(("http://", "https://")):
         raise UsageError(f"--crbench-base-url={printable(base_url, 80)}: expected http://… or https://…")
+    if base_url:
+        urls.check(base_url, "--crbench-base-url")
     ledger = None
     if options.ledger is not None:
         ledger = Ledger(options.ledger, options.total_tokens, options.total_cost, price)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
+from ..core import plainjson
 from ..core.model import File
 from ..core.text import clean, decode
 from .prompt import clip, visible
@@ -42,7 +42,7 @@ def read_command(call: ToolCall) -> str:
     if call.name != "bash":
         raise FormatError(f"there is no tool {call.name[:80]!r}; the only one is `bash`")
     try:
-        arguments = json.loads(call.arguments)
+        arguments = plainjson.parse(call.arguments)
     except ValueError as error:
         raise FormatError(f"the arguments are not JSON ({error})") from None
     command = arguments.get("command") if isinstance(arguments, dict) else None

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from . import temporary
 from .errors import InfraError, UsageError
+from .text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -66,19 +67,21 @@ def template(text: str, known: Sequence[str], *, what: str, cwd: Path, here: boo
         UsageError: quotes or braces that do not match, an unknown placeholder, no program, or one that is
             neither in PATH nor beside our interpreter.
     """
+    if "\0" in text:
+        raise UsageError(f"{what}: no command line can hold a NUL, as {printable(text)!r} does.")
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
-        raise UsageError(f"{what}: {error} in {text!r}. Quote it as for a POSIX shell.") from None
+        raise UsageError(f"{what}: {error} in {printable(text)!r}. Quote it as for a POSIX shell.") from None
     if not words or not words[0]:
-        raise UsageError(f"{what}: there is no program in {text!r}. Write cmd:PROGRAM ARGUMENTS.")
+        raise UsageError(f"{what}: there is no program in {printable(text)!r}. Write cmd:PROGRAM ARGUMENTS.")
     own = _OWN if here else ()
     for word in words:
         check(word, (*known, *own), what)
     if others := check(words[0], (*known, *own), what) - set(own):
         raise UsageError(
-            f"{what}: there is no placeholder {{{min(others)}}} for the program {words[0]!r}; it can only "
-            f"hold {' and '.join('{' + name + '}' for name in own) or 'plain text'}."
+            f"{what}: there is no placeholder {{{min(others)}}} for the program {printable(words[0])!r}; it "
+            f"can only hold {' and '.join('{' + name + '}' for name in own) or 'plain text'}."
         )
     if not here:
         return Template(text, words, cwd)
@@ -96,12 +99,12 @@ def check(word: str, known: Sequence[str], what: str) -> frozenset[str]:
     try:
         found = [(name, spec, conversion) for _, name, spec, conversion in Formatter().parse(word)]
     except ValueError as error:
-        raise UsageError(f"{what}: {error} in {word!r}; {hint}.") from None
+        raise UsageError(f"{what}: {error} in {printable(word)!r}; {hint}.") from None
     for name, spec, conversion in found:
         if name is not None and (name not in known or spec or conversion):
             raise UsageError(
-                f"{what}: there is no placeholder {{{name}}} in {word!r}. Known are "
-                f"{', '.join('{' + k + '}' for k in known)}; {hint}."
+                f"{what}: there is no placeholder {{{printable(name, 60)}}} in {printable(word)!r}. Known "
+                f"are {', '.join('{' + k + '}' for k in known)}; {hint}."
             )
     return frozenset(name for name, _, _ in found if name is not None)
 
@@ -164,9 +167,13 @@ def _find(word: str, what: str, cwd: Path) -> str:
     place = str(cwd / name) if "/" in name else name
     found = shutil.which(place, path=search_path())
     if found is None:
-        where = f"at {place}" if "/" in place else "in PATH and beside the interpreter that runs pytest"
+        where = (
+            f"at {printable(place)}"
+            if "/" in place
+            else "in PATH and beside the interpreter that runs pytest"
+        )
         raise UsageError(
-            f"{what}: there is no program {name!r} (looked {where}). Install it, or give its path; {{cwd}} "
-            "stands for the folder that pytest is started in."
+            f"{what}: there is no program {printable(name)!r} (looked {where}). Install it, or give its "
+            "path; {cwd} stands for the folder that pytest is started in."
         )
     return str(Path(cwd, found))

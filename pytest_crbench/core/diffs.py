@@ -8,10 +8,10 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from .text import decode
+from .text import decode, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 Span = tuple[int, int]
 _FILE = re.compile(rb"^diff --git ", re.MULTILINE)
@@ -97,12 +97,11 @@ class DiffMap:
         return any(file.old is None and file.new is None for file in self.files)
 
     @cached_property
-    def _by_path(self) -> Mapping[str, tuple[FileDiff, ...]]:
-        found: dict[str, tuple[FileDiff, ...]] = {}
+    def _by_path(self) -> Mapping[str, Sequence[FileDiff]]:
+        found: dict[str, list[FileDiff]] = {}
         for file in self.files:
-            for name in {file.old, file.new}:
-                if name is not None:
-                    found[name] = (*found.get(name, ()), file)
+            for name in {file.old, file.new} - {None}:
+                found.setdefault(str(name), []).append(file)
         return found
 
 
@@ -141,9 +140,8 @@ def _with_hunks(old: str | None, new: str | None, hunks: bytes, name: str) -> Fi
     try:
         found = [hunk for file in PatchSet(text, metadata_only=True) for hunk in file]
     except (UnidiffParseError, ValueError, IndexError) as error:
-        return FileDiff(
-            old, new, whole=True, note=f"{name}: its hunks do not add up ({error}): it counts as a whole"
-        )
+        note = f"{name}: its hunks do not add up ({printable(str(error), 120)}): it counts as a whole"
+        return FileDiff(old, new, whole=True, note=note)
     left = tuple((h.source_start, h.source_start + h.source_length - 1) for h in found if h.source_length)
     right = tuple((h.target_start, h.target_start + h.target_length - 1) for h in found if h.target_length)
     return FileDiff(old, new, left, right)

@@ -51,7 +51,11 @@ class IndexSettings:
         index_url: str | None = None,
         ca_bundle: Path | None = None,
     ) -> IndexSettings:
-        """Read the variables of uv and pip, for what is not given; ``environ`` defaults to the process's."""
+        """Read the variables of uv and pip, for what is not given; ``environ`` defaults to the process's.
+
+        Raises:
+            UsageError: naming a variable that holds what is no URL.
+        """
         values = os.environ if environ is None else environ
         found = [url for name in _INDEX for url in _urls(values, name)]
         extra = dict.fromkeys(url for name in _EXTRA for url in _urls(values, name))
@@ -90,10 +94,9 @@ def _urls(values: Mapping[str, str], variable: str) -> Iterable[str]:
     for word in values.get(variable, "").split():
         before, scheme, _ = word.partition("://")
         if not scheme or "=" not in before:
-            yield word
+            yield urls.check(word, variable)
             continue
         name, _, url = word.partition("=")
         login = "UV_INDEX_" + re.sub(r"[^A-Z0-9]", "_", name.upper())
-        yield urls.with_credentials(
-            url, values.get(f"{login}_USERNAME", ""), values.get(f"{login}_PASSWORD", "")
-        )
+        user, password = (values.get(f"{login}_{part}", "") for part in ("USERNAME", "PASSWORD"))
+        yield urls.with_credentials(urls.check(url, variable), user, password)

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import jsonfile
+from . import plainjson
 from .errors import InfraError, UsageError
 from .store import locked, write_json
+from .text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +29,7 @@ DECIDES = ("package", "prompts", "instances", "reviewer", "agent", "sandbox", "l
 TOLD = ("python", "platform", "engine", "libraries", "tools", "git")
 #: What every process adds when it knows it.
 ENVIRONMENTS, FIXTURES = "environments", "fixtures"
+_OF_TABLES = ("instances", ENVIRONMENTS, FIXTURES)
 _WIDTH = 60
 
 
@@ -40,15 +42,14 @@ class Difference:
     found: Any
 
     def __str__(self) -> str:
-        return f"{self.where} was {self.text(self.recorded)}, is {self.text(self.found)}"
+        return f"{printable(self.where, 200)} was {self.text(self.recorded)}, is {self.text(self.found)}"
 
     @staticmethod
     def text(value: Any) -> str:
         """Return a value in few words."""
         if isinstance(value, _Absent):
             return "not there"
-        text = " ".join((value if isinstance(value, str) else json.dumps(value)).split())
-        return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
+        return printable(value if isinstance(value, str) else json.dumps(value), _WIDTH)
 
 
 class _Absent:
@@ -76,7 +77,7 @@ class LockFile:
             UsageError: if it is missing, unreadable, or of a later version.
         """
         try:
-            content = jsonfile.read(self.path)
+            content = plainjson.parse(self.path.read_bytes())
         except (OSError, ValueError) as error:
             raise UsageError(
                 f"{self.path} is missing or unreadable ({error}), so nobody knows what the run was made of; "
@@ -87,9 +88,23 @@ class LockFile:
         if content.get("schema_version") != SCHEMA_VERSION:
             raise UsageError(
                 f"{self.path}, key 'schema_version': expected {SCHEMA_VERSION}, found "
-                f"{content.get('schema_version')!r}: another pytest-crbench wrote it. Start a new run"
+                f"{printable(repr(content.get('schema_version')), 40)}: another pytest-crbench wrote it. "
+                "Start a new run"
             )
+        self._check_shape(content)
         return content
+
+    def _check_shape(self, content: Mapping[str, Any]) -> None:
+        """A section holds values by name; the entries of some are such sections themselves."""
+        for section in (*DECIDES, *TOLD, ENVIRONMENTS, FIXTURES):
+            value = content.get(section)
+            entries = value.values() if isinstance(value, dict) and section in _OF_TABLES else ()
+            if not isinstance(value, dict | None) or not all(isinstance(entry, dict) for entry in entries):
+                raise UsageError(f"{self.path}, key {section!r}: it is damaged; start a new run")
+        for name, built in (content.get(ENVIRONMENTS) or {}).items():
+            if not isinstance(built.get("specifier"), str) or not isinstance(built.get("base"), dict):
+                where = printable(f"{ENVIRONMENTS}.{name}", 80)
+                raise UsageError(f"{self.path}, key {where!r}: it is damaged; start a new run")
 
     def write(self, content: Mapping[str, Any]) -> None:
         """Write the content, atomically.
@@ -111,12 +126,12 @@ class LockFile:
         with locked(self.run / ".locks" / f"{NAME}.lock", log=lambda _line: None, what=NAME):
             if not self._known(section, name, value):
                 content = self.read()
-                content.setdefault(section, {})[name] = dict(value)
+                content[section] = {**(content.get(section) or {}), name: dict(value)}
                 self.write(content)
 
     def _known(self, section: str, name: str, value: Mapping[str, Any]) -> bool:
         try:
-            before = self.read().get(section, {}).get(name)
+            before = (self.read().get(section) or {}).get(name)
         except UsageError as error:
             raise InfraError(str(error), reason="lock") from error
         if before is None:
@@ -209,14 +224,14 @@ def _advice(sections: set[str], name: str) -> str:
 def _requests(lock: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: {"pull_request": instance.get("pull_request")}
-        for name, instance in lock.get("instances", {}).items()
+        for name, instance in (lock.get("instances") or {}).items()
     }
 
 
 def _checks_of(lock: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
     kept = {
         name: {"checks": instance.get("checks")}
-        for name, instance in lock.get("instances", {}).items()
+        for name, instance in (lock.get("instances") or {}).items()
         if name in names
     }
     return {**lock, "instances": kept}

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import asdict
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from . import digest, jsonfile
+from . import digest, plainjson
 from .errors import STAGE_ERRORS, InfraError
 from .model import Review, ReviewComment, Revision
 from .status import Status
-from .text import clean
+from .text import clean, printable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+#: The file of a revision's patch, beside its record.
+_PATCH = "revision.patch"
 
 
 def comment_to(comment: ReviewComment) -> dict[str, Any]:
@@ -22,10 +28,55 @@ def comment_to(comment: ReviewComment) -> dict[str, Any]:
 
 
 def comment_from(plain: dict[str, Any]) -> ReviewComment:
-    """A review comment from plain JSON."""
-    lines = plain.get("lines")
-    fields = {**plain, "flags": tuple(plain.get("flags", ()))}
-    return ReviewComment(**{**fields, "lines": (lines[0], lines[1]) if lines else None})
+    """A review comment from plain JSON.
+
+    Raises:
+        InfraError: if it is none.
+    """
+    with _reading("review comment"):
+        lines = plain.get("lines")
+        made = ReviewComment(
+            **{
+                **plain,
+                "flags": tuple(plain.get("flags", ())),
+                "lines": (int(lines[0]), int(lines[1])) if lines else None,
+            }
+        )
+        _expect(str, made.id, made.body, made.side, made.level, *made.flags)
+        _expect((str, NoneType), made.path, made.suggestion, made.severity, made.rule)
+    return made
+
+
+@contextmanager
+def _reading(what: str) -> Iterator[None]:
+    """Say of a record that is damaged, or was never one of ours, that it is.
+
+    Raises:
+        InfraError: ``record``.
+    """
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+        raise InfraError(
+            f"the recorded {what} is damaged ({type(error).__name__}: {printable(str(error), 120)}); start a "
+            "new run",
+            reason="record",
+        ) from error
+
+
+def _expect(kind: type | tuple[type, ...], *values: Any) -> None:
+    for value in values:
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise TypeError(f"found {value!r}")
+
+
+def _notes(plain: dict[str, Any]) -> dict[str, Any]:
+    """What reviews and revisions have in common: warnings, duration, usage."""
+    warnings, usage = tuple(plain.get("warnings", ())), plain.get("usage", {})
+    duration = plain.get("duration", 0.0)
+    _expect(str, *warnings)
+    _expect((int, float), duration, *usage.values())
+    return {"warnings": warnings, "duration": duration, "usage": usage}
 
 
 def review_to(review: Review) -> dict[str, Any]:
@@ -41,15 +92,17 @@ def review_to(review: Review) -> dict[str, Any]:
 
 
 def review_from(plain: dict[str, Any]) -> Review:
-    """A review from plain JSON."""
-    return Review(
-        comments=tuple(comment_from(c) for c in plain["comments"]),
-        reviewer=plain["reviewer"],
-        raw=plain.get("raw"),
-        warnings=tuple(plain.get("warnings", ())),
-        duration=plain.get("duration", 0.0),
-        usage=plain.get("usage", {}),
-    )
+    """A review from plain JSON.
+
+    Raises:
+        InfraError: if it is none.
+    """
+    with _reading("review"):
+        comments = tuple(comment_from(c) for c in plain["comments"])
+        made = Review(comments, plain["reviewer"], plain.get("raw"), **_notes(plain))
+        _expect(str, made.reviewer)
+        _expect((str, NoneType), made.raw)
+    return made
 
 
 def review_counts(review: Review) -> dict[str, Any]:
@@ -65,7 +118,7 @@ def review_counts(review: Review) -> dict[str, Any]:
 def revision_to(revision: Revision) -> dict[str, Any]:
     """A revision as plain JSON; its patch is written by the caller as ``revision.patch``."""
     return {
-        "patch": "revision.patch",
+        "patch": _PATCH,
         "sha256": digest.of_bytes(revision.patch),
         "agent": revision.agent,
         "stop_reason": revision.stop_reason,
@@ -78,8 +131,8 @@ def revision_to(revision: Revision) -> dict[str, Any]:
 def has_patch(plain: dict[str, Any], directory: Path) -> bool:
     """Whether the patch of a recorded revision is there, as it was."""
     try:
-        return digest.of_file(directory / plain["patch"]) == str(plain["sha256"])
-    except OSError:
+        return bool(plain["patch"] == _PATCH and digest.of_file(directory / _PATCH) == plain["sha256"])
+    except (OSError, KeyError, TypeError):
         return False
 
 
@@ -87,23 +140,19 @@ def revision_from(plain: dict[str, Any], directory: Path) -> Revision:
     """A revision from plain JSON and the patch beside it.
 
     Raises:
-        InfraError: if the patch is gone or is not the recorded one.
+        InfraError: if it is none, or the patch is gone or is not the recorded one.
     """
-    path = directory / plain["patch"]
+    path = directory / _PATCH
     try:
         patch = path.read_bytes()
     except OSError as error:
         raise InfraError(f"cannot read {path}: {error.strerror}; start a new run", reason="disk") from error
-    if digest.of_bytes(patch) != plain["sha256"]:
-        raise InfraError(f"{path} is not the patch that was recorded; start a new run", reason="changed")
-    return Revision(
-        patch=patch,
-        agent=plain["agent"],
-        stop_reason=plain["stop_reason"],
-        warnings=tuple(plain.get("warnings", ())),
-        duration=plain.get("duration", 0.0),
-        usage=plain.get("usage", {}),
-    )
+    with _reading("revision"):
+        if plain["patch"] != _PATCH or digest.of_bytes(patch) != plain["sha256"]:
+            raise InfraError(f"{path} is not the patch that was recorded; start a new run", reason="changed")
+        made = Revision(patch, plain["agent"], plain["stop_reason"], **_notes(plain))
+        _expect(str, made.agent, made.stop_reason)
+    return made
 
 
 def recorded(path: Path) -> Any:
@@ -114,14 +163,18 @@ def recorded(path: Path) -> Any:
         StageError: the failure that was recorded in the value's place.
     """
     try:
-        record = jsonfile.read(path)
+        record = plainjson.parse(path.read_bytes())
     except (OSError, ValueError) as error:
         raise InfraError(
             f"nothing to replay: {path} is missing or unreadable; record it by a run without "
             "--crbench-replay",
             reason="replay",
         ) from error
-    failure = record.get("error")
-    if failure is not None:
-        raise STAGE_ERRORS[Status(failure["status"])](failure["message"], reason=failure.get("reason", ""))
-    return record["value"]
+    with _reading(f"stage {path.name}"):
+        failure = record.get("error")
+        if failure is None:
+            return record["value"]
+        kind = STAGE_ERRORS[Status(failure["status"])]
+        message, reason = failure["message"], failure["reason"]
+        _expect(str, message, reason)
+    raise kind(clean(message), reason=clean(reason))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
-from . import digest, jsonfile
+from . import digest, plainjson
 from .errors import STAGE_ERRORS, InfraError, StageError, TamperedError
 from .secrets import scrubbed, scrubbed_value
 from .status import Status
@@ -145,7 +145,7 @@ class Store:
     def peek(self, name: str, key: str) -> Outcome | None:
         """Return the recorded result of stage ``name`` if it was made under ``key``."""
         try:
-            record = jsonfile.read(self.root / f"{name}.json")
+            record = plainjson.parse((self.root / f"{name}.json").read_bytes())
             if record["key"] != key:
                 return None
             failure = record.get("error")
@@ -160,7 +160,7 @@ class Store:
             status = Status(failure["status"])
             if status in self.rerun and record.get("invocation") != self.invocation:
                 return None
-            error = STAGE_ERRORS[status](failure["message"], reason=failure.get("reason", ""))
+            error = STAGE_ERRORS[status](clean(failure["message"]), reason=clean(failure["reason"]))
             error.usage = _numbers(failure.get("usage"))
         except (OSError, ValueError, KeyError, TypeError):
             return None
@@ -206,7 +206,7 @@ class Store:
     def _damaged(self, name: str) -> bool:
         """Whether there is a record that says nothing: half a file, or not what was written."""
         try:
-            record = jsonfile.read(self.root / f"{name}.json")
+            record = plainjson.parse((self.root / f"{name}.json").read_bytes())
             return "error" not in record and bool(digest.of(record["value"]) != record["digest"])
         except FileNotFoundError:
             return False
@@ -242,7 +242,7 @@ class Store:
     def _used_before(self, name: str) -> dict[str, float]:
         """Add up what failed attempts at a stage used that this one replaces."""
         try:
-            record = jsonfile.read(self.root / f"{name}.json")
+            record = plainjson.parse((self.root / f"{name}.json").read_bytes())
             failed = record["error"].get("usage")
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return {}

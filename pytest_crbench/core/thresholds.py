@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Literal
 
 from .errors import UsageError
+from .text import printable
 
 Direction = Literal["under", "over"]
 
@@ -18,7 +19,7 @@ METRICS = {
     "macro": "mean over pull requests of their pass rates",
     "comments_per_pr": "mean number of review comments per pull request",
 }
-_NUMBER = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(\s*%)?", re.ASCII)
+_NUMBER = re.compile(r"(\d{1,9}(?:\.\d{0,60})?|\.\d{1,60})(\s*%)?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -55,23 +56,23 @@ def parse_threshold(text: str, direction: Direction = "under", prefix: str = "--
     Raises:
         UsageError: unknown metric, a facet without a value, or a number that cannot be met.
     """
-    option = f"{prefix}fail-{direction}"
+    option = f"{prefix}fail-{direction}={printable(text, 120)}"
     left, colon, right = text.rpartition(":")
     if not colon and ("@" in text or text.strip() in METRICS):
-        raise UsageError(f"{option}={text}: no threshold; write {text.strip()}:NUMBER")
+        raise UsageError(f"{option}: no threshold; write {printable(text, 120)}:NUMBER")
     name, at, place = left.partition("@")
     metric = name.strip() or "pass_rate"
     if metric not in METRICS:
         known = "; ".join(f"{key} ({what})" for key, what in METRICS.items())
-        raise UsageError(f"{option}={text}: unknown metric {metric!r}. Known: {known}.")
+        raise UsageError(f"{option}: unknown metric {printable(metric, 60)!r}. Known: {known}.")
     facet, equals, value = (part.strip() for part in place.partition("="))
     if at and not (facet and equals and value):
         raise UsageError(
-            f"{option}={text}: {place!r} names no facet value; write METRIC@FACET=VALUE:NUMBER, "
+            f"{option}: {printable(place, 60)!r} names no facet value; write METRIC@FACET=VALUE:NUMBER, "
             "as in @category=Security:0.5"
         )
     rate = metric != "comments_per_pr"
-    bound = parse_share(right, f"{option}={text}") if rate else _number(right, f"{option}={text}")
+    bound = parse_share(right, option) if rate else _number(right, option)
     return Threshold(metric, facet, value, bound, direction, right.strip())
 
 
@@ -81,20 +82,22 @@ def parse_share(text: str, option: str) -> Fraction:
     Raises:
         UsageError: not a number, or outside [0, 1].
     """
+    option = printable(option, 200)
     found = _NUMBER.fullmatch(text.strip())
     if found is None:
-        raise UsageError(f"{option}: expected a share such as 0.3 or 30%, found {text.strip()!r}")
+        raise UsageError(f"{option}: expected a share such as 0.3 or 30%, found {printable(text, 60)!r}")
     share = Fraction(found[1].rstrip(".")) / (100 if found[2] else 1)
     if share > 1:
         raise UsageError(
-            f"{option}: {text.strip()} is more than 1, which no rate can reach; "
+            f"{option}: {printable(text, 60)} is more than 1, which no rate can reach; "
             f"for per cent write {found[1]}%"
         )
     return share
 
 
 def _number(text: str, option: str) -> Fraction:
+    option = printable(option, 200)
     found = _NUMBER.fullmatch(text.strip())
     if found is None or found[2]:
-        raise UsageError(f"{option}: expected a number of comments such as 20, found {text.strip()!r}")
+        raise UsageError(f"{option}: expected a number of comments such as 20, found {printable(text, 60)!r}")
     return Fraction(found[1].rstrip("."))

@@ -6,18 +6,36 @@ import re
 from base64 import b64encode
 from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
 
-_USERINFO = re.compile(r"(?<=://)[^/\s@]*@")
-_QUERY = re.compile(r"(://[^\s?#'\"]*)[?#][^\s'\"]*")
+#: A password may hold an unescaped "@".
+_USERINFO = re.compile(r"(?<=://)(?:[^/\s@]*@)+")
+_WORD = re.compile(r"[^\s'\"]+")
+_QUERY = re.compile(r"[?#]")
+
+
+def check(url: str, what: str) -> str:
+    """Return a URL that all functions here can take.
+
+    Raises:
+        UsageError: if it cannot be one, naming ``what`` it was given for; never shows the URL.
+    """
+    from .errors import UsageError  # errors know how secrets in URLs look
+
+    try:
+        _ = urlsplit(url).port
+    except ValueError as error:
+        reason = str(error).partition("'")[0].strip()
+        raise UsageError(f"{what}: this is no URL ({reason}); expected http://… or https://…") from None
+    return url
 
 
 def redact(text: str) -> str:
     """Strip user, password, query and fragment from every URL in a text; a query may be a signature."""
-    # A password may hold an unescaped "@": repeated until none is left.
-    while True:
-        shorter = _USERINFO.sub("", text)
-        if shorter == text:
-            return _QUERY.sub(r"\1", text)
-        text = shorter
+    return _WORD.sub(_without_query, _USERINFO.sub("", text))
+
+
+def _without_query(word: re.Match[str]) -> str:
+    before, scheme, rest = word[0].partition("://")
+    return before + scheme + _QUERY.split(rest, maxsplit=1)[0]
 
 
 def public(url: str) -> str:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from . import jsonfile
+from . import plainjson
 from .owner import is_elsewhere, is_gone, own_token
 from .text import slug
 
@@ -80,7 +80,7 @@ class Uses:
         if but and lease.stem == slug(but):
             return None
         try:
-            began, owner = lease.stat().st_mtime, str(jsonfile.read(lease)["owner"])
+            began, owner = lease.stat().st_mtime, str(plainjson.parse(lease.read_bytes())["owner"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
         if is_gone(owner):

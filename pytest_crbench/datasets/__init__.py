@@ -24,6 +24,7 @@ def open_dataset(spec: str) -> Dataset:
         UsageError: if there is no such dataset, or one of its files is broken; all problems are listed.
     """
     from ..core.errors import UsageError
+    from ..core.text import printable
     from .native import load
 
     kind, separator, rest = spec.partition(":")
@@ -32,10 +33,11 @@ def open_dataset(spec: str) -> Dataset:
     if spec in bundled_names():
         return load(bundled(spec))
     path = _expand(spec)
-    if not path.exists():
+    if not _exists(path):
         raise UsageError(
-            f"no dataset {spec!r}: neither a bundled one ({', '.join(bundled_names()) or 'none found'}) "
-            "nor an existing folder. Name a folder that holds <id>/instance.toml, or one such <id> folder."
+            f"no dataset {printable(spec)!r}: neither a bundled one "
+            f"({', '.join(bundled_names()) or 'none found'}) nor an existing folder. "
+            "Name a folder that holds <id>/instance.toml, or one such <id> folder."
         )
     return load(path)
 
@@ -87,4 +89,14 @@ def _names(root: Path) -> list[str]:
 
 
 def _expand(spec: str) -> Path:
-    return Path(spec).expanduser()
+    try:
+        return Path(spec).expanduser()
+    except (RuntimeError, ValueError):  # "~name" of nobody
+        return Path(spec)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name that no disk can hold, or in a folder that may not be looked into
+        return False

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import sys
 import tomllib
 from dataclasses import asdict
 from datetime import date
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
 from ..core import digest
 from ..core.model import Artifact, Check, Environment, Instance, ReviewComment, Source
+from ..core.text import printable
 from .problems import Problems, words
 from .schema import (
     CommentTable,
@@ -24,6 +27,9 @@ from .schema import (
     TreeSource,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -33,7 +39,7 @@ def read_toml(file: Path, model: type[Model], problems: Problems) -> Model | Non
         table = tomllib.loads(file.read_bytes().decode("utf-8"))
     except UnicodeDecodeError as error:
         problems.add(file, "", words(f"a byte that is not UTF-8 at offset {error.start}"), "UTF-8 text")
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, absurd nesting
         problems.add(file, "", words(str(error)), "valid TOML")
     except OSError as error:
         problems.add(file, "", words(error.strerror or "a read error"), "a readable file")
@@ -194,17 +200,28 @@ def _test(file: Path, key: str, name: str, problems: Problems) -> str:
         problems.add(file, key, name, "a file inside the instance's folder")
     elif not name.endswith(".py"):
         problems.add(file, key, name, "a Python file (.py), as the runner is pytest")
-    elif not path.is_file():
-        problems.add(file, key, name, f"a file: there is no {path}")
+    elif not _there(path, Path.is_file):
+        problems.add(file, key, name, f"a file: there is no {printable(str(path))}")
     else:
-        try:
-            text = path.read_bytes().decode("utf-8")
-        except UnicodeDecodeError:
-            problems.add(file, key, name, "a test file that is UTF-8 text")
-        else:
-            if text.strip():
-                return text
-            problems.add(file, key, name, "a test file that is not empty")
+        return _test_source(file, key, path, problems)
+    return ""
+
+
+def _test_source(file: Path, key: str, path: Path, problems: Problems) -> str:
+    try:
+        text = path.read_bytes().decode("utf-8")
+        ast.parse(text)
+    except OSError as error:
+        problems.add(file, key, words(error.strerror or "a read error"), "a readable test file")
+    except UnicodeDecodeError:
+        problems.add(file, key, path.name, "a test file that is UTF-8 text")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        version = ".".join(map(str, sys.version_info[:2]))
+        problems.add(file, key, words(f"{path.name}: {error}"), f"a test file that Python {version} can read")
+    else:
+        if text.strip():
+            return text
+        problems.add(file, key, path.name, "a test file that is not empty")
     return ""
 
 
@@ -231,10 +248,10 @@ def _patch_source(file: Path, table: GitPatchSource, problems: Problems) -> tupl
         if name is None:
             continue
         paths[key] = path = _real(file.parent / name)
-        if path.is_file():
+        if _there(path, Path.is_file):
             contents[key] = digest.of_file(path)
         else:
-            problems.add(file, f"source.{key}", name, f"a file: there is no {path}")
+            problems.add(file, f"source.{key}", name, f"a file: there is no {printable(str(path))}")
     url = _url(file, table.url)
     source = Source(
         "git+patch",
@@ -255,10 +272,10 @@ def _tree_source(file: Path, table: TreeSource, problems: Problems) -> tuple[Sou
         if name is None:
             continue
         paths[key] = path = _real(file.parent / name)
-        if path.is_dir():
+        if _there(path, Path.is_dir):
             contents[key] = digest.of_tree(path)
         else:
-            problems.add(file, f"source.{key}", name, f"a folder: there is no {path}")
+            problems.add(file, f"source.{key}", name, f"a folder: there is no {printable(str(path))}")
     return Source("tree", paths["base"], paths["head"], paths.get("fixed")), contents
 
 
@@ -269,6 +286,14 @@ def _url(file: Path, url: str) -> str:
 
 def _stays_inside(path: str) -> bool:
     return not path.startswith("/") and "\0" not in path and "\\" not in path and ".." not in path.split("/")
+
+
+def _there(path: Path, kind: Callable[[Path], bool]) -> bool:
+    """Whether a path is of a kind; a name that no disk can hold is not there."""
+    try:
+        return kind(path)
+    except OSError:
+        return False
 
 
 def _real(path: Path) -> Path:

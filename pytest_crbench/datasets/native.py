@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..core import digest
 from ..core.errors import UsageError
 from ..core.model import Dataset
-from ..core.text import slug
+from ..core.text import printable, slug
 from .instance import load_instance, read_toml
 from .problems import Problems, words
 from .schema import DatasetFile
@@ -29,7 +29,9 @@ def load(path: Path) -> Dataset:
     """
     folder = (path.parent if path.name in ("instance.toml", "dataset.toml") else path).absolute()
     if not folder.is_dir():
-        raise UsageError(f"{path} is not a folder: a dataset is a folder that holds <id>/instance.toml.")
+        raise UsageError(
+            f"{printable(str(path))} is not a folder: a dataset is a folder that holds <id>/instance.toml."
+        )
     problems = Problems()
     alone = (folder / "instance.toml").is_file()
     root = folder.parent if alone else folder
@@ -40,8 +42,8 @@ def load(path: Path) -> Dataset:
     folders = [folder] if alone else _folders(root, about.instances, problems)
     if not folders and not problems.found:
         raise UsageError(
-            f"no instance in {path}: a dataset is a folder that holds <id>/instance.toml, or one such <id> "
-            "folder."
+            f"no instance in {printable(str(path))}: a dataset is a folder that holds <id>/instance.toml, "
+            "or one such <id> folder."
         )
     loaded = [load_instance(f, about.name, problems) for f in folders]
     instances = tuple(i for i in loaded if i is not None)
@@ -66,13 +68,21 @@ def _folders(root: Path, patterns: list[str], problems: Problems) -> list[Path]:
         if pattern.startswith("/") or ".." in pattern.split("/"):
             problems.add(root / "dataset.toml", key, pattern, "a path inside the dataset's folder")
             continue
-        matches = sorted(p for p in root.glob(pattern) if (p / "instance.toml").is_file())
+        matches = _matches(root, pattern)
         if not matches and (root / "dataset.toml").is_file():
             problems.add(
                 root / "dataset.toml", key, pattern, "folders that hold an instance.toml: none matches"
             )
         found.update(dict.fromkeys(matches))
     return list(found)
+
+
+def _matches(root: Path, pattern: str) -> list[Path]:
+    try:
+        return sorted(p for p in root.glob(pattern) if (p / "instance.toml").is_file())
+    # What glob says of what is no pattern: "**x", ".", absurdly many parts.
+    except (OSError, ValueError, IndexError, NotImplementedError, RecursionError):
+        return []
 
 
 def _check_ids(instances: tuple[Instance, ...], problems: Problems) -> None:

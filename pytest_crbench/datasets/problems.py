@@ -30,7 +30,8 @@ class Problems:
 
     def add(self, file: Path, key: str, found: object, expected: str) -> None:
         """Note that ``key`` of ``file`` ("" for the whole file) holds ``found`` instead of ``expected``."""
-        place = f"{file}: {key}" if key else str(file)
+        name, key = printable(str(file), 1000), printable(key, 200)
+        place = f"{name}: {key}" if key else name
         self.found.append(f"{place}: found {_shown(found)}, expected {expected}")
 
     def add_invalid(self, file: Path, model: type[BaseModel], error: ValidationError) -> None:
@@ -64,7 +65,7 @@ class Problems:
         if not self.found:
             return
         lines = [
-            f"{len(self.found)} problem(s) in the dataset {path}:",
+            f"{len(self.found)} problem(s) in the dataset {printable(str(path))}:",
             *(f"  {p}" for p in self.found[:_SHOWN]),
         ]
         if len(self.found) > _SHOWN:

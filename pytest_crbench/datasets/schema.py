@@ -21,6 +21,7 @@ RELATIVE = r"^[^/\x00\\][^\x00\\]*$"
 
 Slug = Annotated[str, Field(pattern=SLUG)]
 Text = Annotated[str, Field(min_length=1)]
+Specifier = Annotated[str, Field(min_length=1, max_length=200)]
 Relative = Annotated[str, Field(pattern=RELATIVE)]
 Commit = Annotated[str, Field(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})$")]
 Url = Annotated[str, Field(pattern=r"^[^-\s\x00][^\x00\n]*$")]
@@ -102,7 +103,7 @@ class PullRequestTable(_Strict):
 class EnvironmentTable(_Strict):
     """What the hidden tests need."""
 
-    python: Text = Field(default=">=3.11", description='a version specifier such as ">=3.11"')
+    python: Specifier = Field(default=">=3.11", description='a version specifier such as ">=3.11"')
     runner: Literal["pytest"] = Field(default="pytest", description='"pytest"')
     import_roots: list[str] = Field(
         default=["."],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..core import digest, jsonfile
+from ..core import digest, plainjson
 from ..core.store import write_json
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class CompletionCache:
     def get(self, key: str) -> dict[str, Any] | None:
         """Return the stored response, or None; an unreadable file counts as absent and is replaced."""
         try:
-            stored = jsonfile.read(self._path(key))
+            stored = plainjson.parse(self._path(key).read_bytes())
         except (OSError, ValueError):
             return None
         response = stored.get("response") if isinstance(stored, dict) else None

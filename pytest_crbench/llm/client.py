@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qsl
 
-from ..core import urls
+from ..core import plainjson, urls
 from ..core.errors import InfraError
 from ..core.secrets import scrub, scrubbed
 from ..core.text import clean, decode, printable
@@ -137,7 +137,7 @@ class Model:
         except _connection_errors() as error:
             raise self._unconnected(error).error() from None
         try:
-            return tuple(str(one["id"]) for one in json.loads(data)["data"])
+            return tuple(str(one["id"]) for one in plainjson.parse(data)["data"])
         except (ValueError, KeyError, TypeError):
             raise self._unreadable(data, "no list of models").error() from None
 
@@ -220,7 +220,7 @@ class Model:
 
     def _body(self, data: bytes, content_type: str) -> dict[str, Any] | Failure:
         try:
-            body = json.loads(data)
+            body = plainjson.parse(data)
         except ValueError:
             return self._unreadable(data, content_type or "no content type")
         if isinstance(body, dict) and "choices" in body and not (body.get("error") and not body["choices"]):

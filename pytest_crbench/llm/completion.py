@@ -7,7 +7,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.text import clean
+from ..core import plainjson
+from ..core.row import plain
+from ..core.text import clean, printable
 from .usage import Usage, from_response
 
 #: Response fields that some endpoints want to see again in the history (reasoning models with tools).
@@ -51,7 +53,8 @@ def read(body: dict[str, Any], *, prompt_characters: int) -> Completion:
         return Completion({"role": "assistant", "content": ""}, "", (), usage, "no-choices")
     text = clean(_text(message.get("content")))
     calls = _tool_calls(message.get("tool_calls"))
-    kept = {key: message[key] for key in _KEPT if message.get(key)}
+    # What JSON has no word for (NaN, a lone surrogate) could not be sent back.
+    kept = plain({key: message[key] for key in _KEPT if message.get(key)})
     written = len(text) + sum(len(call.arguments) for call in calls) + len(json.dumps(kept))
     return Completion(
         message=_history(text, calls, kept),
@@ -60,7 +63,7 @@ def read(body: dict[str, Any], *, prompt_characters: int) -> Completion:
         usage=from_response(
             body.get("usage"), prompt_characters=prompt_characters, completion_characters=written
         ),
-        finish_reason=str(choice.get("finish_reason") or ("tool_calls" if calls else "stop")),
+        finish_reason=printable(str(choice.get("finish_reason") or ("tool_calls" if calls else "stop")), 60),
     )
 
 
@@ -78,13 +81,14 @@ def _text(content: Any) -> str:
 def _tool_calls(value: Any) -> tuple[ToolCall, ...]:
     calls: list[ToolCall] = []
     seen: set[str] = set()
-    for index, item in enumerate(value if isinstance(value, list) else ()):
+    for item in value if isinstance(value, list) else ():
         function = item.get("function") if isinstance(item, dict) else None
         function = function if isinstance(function, dict) else {}
         arguments = function.get("arguments")
         identifier = item.get("id") if isinstance(item, dict) else None
-        if not isinstance(identifier, str) or not identifier or identifier in seen:
-            identifier = f"call_{index + 1}"
+        identifier = clean(identifier) if isinstance(identifier, str) else ""
+        while not identifier or identifier in seen:
+            identifier = f"call_{len(seen) + 1}" if not identifier else f"{identifier}_"
         seen.add(identifier)
         calls.append(
             ToolCall(
@@ -117,7 +121,7 @@ def _name(name: str) -> str:
 
 def _arguments(text: str) -> str:
     try:
-        if isinstance(json.loads(text), dict):
+        if isinstance(plainjson.parse(text), dict):
             return text
     except ValueError:
         pass

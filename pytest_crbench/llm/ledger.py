@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..core import jsonfile
+from ..core import plainjson
 from ..core.errors import InfraError
 from ..core.store import locked, write_json
 from .usage import Price, Usage
@@ -66,7 +66,7 @@ class Ledger:
             InfraError: if the file is there and cannot be read: an unknown sum is not 0.
         """
         try:
-            value = jsonfile.read(self.path)
+            value = plainjson.parse(self.path.read_bytes())
         except FileNotFoundError:
             return Usage()
         except (OSError, ValueError) as error:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import random
 import re
-import time
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 from ..core.errors import InfraError
+from ..core.retry_after import seconds_asked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,20 +61,10 @@ class Failure:
 
 def asked_wait(headers: Mapping[str, str], *, now: float | None = None) -> float | None:
     """Seconds that ``retry-after-ms`` or ``Retry-After`` (seconds or an HTTP date) asks for, if it does."""
-    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-        value = headers.get(name)
-        if value is None:
-            continue
-        try:
-            seconds = float(value) / unit
-        except ValueError:
-            try:
-                seconds = parsedate_to_datetime(value).timestamp() - (time.time() if now is None else now)
-            except (ValueError, TypeError, OverflowError):
-                continue
-        if seconds != seconds or seconds == float("inf"):
-            continue
-        return max(seconds, 0.0)
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        seconds = seconds_asked(headers.get(name), unit=unit, now=now)
+        if seconds is not None:
+            return seconds
     return None
 
 

@@ -6,12 +6,15 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import UsageError
+from ..core.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 #: Where an endpoint does not count, a token is taken to be four characters (OpenAI's rule of thumb).
 _CHARACTERS_PER_TOKEN = 4
+_MOST = 10**15
+_DEAREST = 1e9
 
 
 @dataclass(frozen=True)
@@ -85,10 +88,10 @@ class Price:
             prompt, completion = (float(part) for part in text.split(":"))
         except ValueError:
             prompt = completion = -1.0
-        if not (0 <= prompt < float("inf") and 0 <= completion < float("inf")):
+        if not (0 <= prompt < _DEAREST and 0 <= completion < _DEAREST):
             raise UsageError(
-                f"--crbench-price={text}: expected IN:OUT, the prices of a million prompt and of a million "
-                "completion tokens, for example 0.25:2"
+                f"--crbench-price={printable(text, 60)}: expected IN:OUT, the prices of a million prompt and "
+                "of a million completion tokens, for example 0.25:2"
             )
         return cls(prompt, completion)
 
@@ -98,4 +101,5 @@ class Price:
 
 
 def _count(value: Any) -> int:
-    return int(value) if isinstance(value, (int, float)) and value > 0 else 0
+    """What is no number of tokens (infinity, an integer of a hundred digits) is not told."""
+    return int(value) if isinstance(value, (int, float)) and 0 < value < _MOST else 0

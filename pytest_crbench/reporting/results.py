@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..core import jsonfile
+from ..core import plainjson
 from ..core.errors import InfraError, UsageError
 from ..core.intervals import LEVEL, METHOD
 from ..core.results import Results
@@ -143,8 +143,8 @@ def read_rows(path: Path) -> list[Verdict]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
+            row = plain(plainjson.parse(line))
+        except ValueError as error:
             if number == len(lines):
                 break
             raise UsageError(f"{path}, line {number}: not JSON ({error}). Remove the line.") from error
@@ -215,12 +215,13 @@ def _bounds(interval: Interval | None) -> list[float] | None:
 
 def _parse(file: Path) -> dict[str, Any]:
     try:
-        content = jsonfile.read(file)
+        # Nothing that a terminal, a pipe or a report could not take.
+        content = plain(plainjson.parse(file.read_bytes()))
     except OSError as error:
         raise UsageError(
             f"cannot read {file}: {error.strerror}. Name a results.json or its folder."
         ) from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise UsageError(f"{file}: not JSON ({error}). Name a results.json that a run wrote.") from error
     if not isinstance(content, dict) or content.get("schema") != SCHEMA:
         found = content.get("schema") if isinstance(content, dict) else type(content).__name__

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.commands import check, fill
 from ..core.errors import ReviewerError, UsageError
 from ..core.store import write_atomic
+from ..core.text import printable
 from . import host
 from .reading import read_review
 
@@ -66,8 +67,8 @@ class FileReviewer:
                 raw = stream.read(self.options.output_limit + 1)
         except (OSError, ValueError) as error:
             raise ReviewerError(
-                f"no review in {path}: {getattr(error, 'strerror', None) or error}. Every selected instance "
-                "needs a file; a clean review is a file that says so.",
+                f"no review in {printable(str(path))}: {getattr(error, 'strerror', None) or error}. Every "
+                "selected instance needs a file; a clean review is a file that says so.",
                 reason="missing",
             ) from error
         if len(raw) > self.options.output_limit:
@@ -93,6 +94,7 @@ def file_reviewer(template: str, options: ReviewerOptions, cwd: Path) -> FileRev
     """
     if "instance" not in check(template, PLACEHOLDERS, _WHAT):
         raise UsageError(
-            f"{_WHAT} {template!r} names the same file for every pull request; put {{instance}} in it."
+            f"{_WHAT} {printable(template)!r} names the same file for every pull request; put "
+            "{instance} in it."
         )
     return FileReviewer(template, cwd, options)

@@ -53,15 +53,17 @@ def load(spec: str, options: ReviewerOptions | None = None, enclosure: Enclosure
     if spec in ("human", "human:bare", "none"):
         return _builtin(spec)
     if colon and kind in ("human", "none"):
-        raise UsageError(f"--crbench-reviewer={spec}: {kind!r} takes no {rest!r}. {_WAYS}")
+        raise UsageError(
+            f"--crbench-reviewer={printable(spec)}: {kind!r} takes no {printable(rest)!r}. {_WAYS}"
+        )
     if kind in ("cmd", "file"):
         if not rest.strip():
-            raise UsageError(f"--crbench-reviewer={spec}: nothing follows {kind!r}. {_WAYS}")
+            raise UsageError(f"--crbench-reviewer={printable(spec)}: nothing follows {kind!r}. {_WAYS}")
         return _template(kind, rest.strip(), options, enclosure)
     if _DRIVE.match(spec) or (not colon and ("/" in spec or "\\" in spec)):
         raise UsageError(
-            f"--crbench-reviewer={printable(spec)}: this is a path. Write cmd:{spec} to run a program, or "
-            "file:… for reviews made elsewhere."
+            f"--crbench-reviewer={printable(spec)}: this is a path. Write cmd:{printable(spec)} to run "
+            "a program, or file:… for reviews made elsewhere."
         )
     if _ATTRIBUTE.fullmatch(spec):
         from .python import python_reviewer
@@ -103,7 +105,7 @@ def _registered(name: str, options: ReviewerOptions) -> Reviewer:
     if near := get_close_matches(name.partition(":")[0], [*names, "cmd", "file"], 1):
         hint = f" Did you mean {near[0]!r}?"
     elif prefix is None and name and shutil.which(name.split()[0], path=search_path()):
-        hint = f" There is a program {name.split()[0]!r}: write cmd:{name}."
+        hint = f" There is a program {printable(name.split()[0])!r}: write cmd:{printable(name)}."
     registered = (
         f"Registered are {', '.join(sorted(known))}." if known else "None is registered by a package."
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING, Any
 
+from ..core.text import printable
 from .protocol import Canaries, Ending, Observation, Outcome
 
 if TYPE_CHECKING:
@@ -13,6 +14,21 @@ if TYPE_CHECKING:
 Records = list[dict[str, Any]]
 #: Top-level names that a tree often has and the runner has too: not a sign of a wrong import.
 _COMMON = frozenset({"conftest", "setup", "tests", "test", "docs"})
+#: What our recorder writes: the fields of each event, and of which type.
+_FIELDS: dict[str, dict[str, type]] = {
+    "collect-error": {"file": str, "message": str},
+    "collected": {"tests": list},
+    "called": {"test": str},
+    "returned": {"test": str, "raised": str, "patched": list},
+    "report": {
+        **dict.fromkeys(("test", "when", "outcome", "exception", "message"), str),
+        "xfail": bool,
+    },
+    "modules": {"files": dict},
+    "finished": {"exitstatus": int},
+}
+#: Characters of a message that are kept.
+_CLIPPED = 500
 
 
 def observe(
@@ -40,6 +56,9 @@ def observe(
         oom: whether the sandbox saw a kill for memory.
     """
     records: Records = result["records"]
+    malformed = _malformed(records)
+    if malformed:
+        records = []
     finished = any(r.get("event") == "finished" for r in records)
     ending: Ending
     if result["timed_out"]:
@@ -53,14 +72,14 @@ def observe(
     outcome, exception, message = _outcome(records, hidden, expected)
     loaded = _loaded(records, tops)
     inside = [f for f in loaded.values() if _below(f, roots)]
-    bent = _bent(result["forged"], records, must_pass, must_fail)
+    bent = malformed or _bent(result["forged"], records, must_pass, must_fail)
     return Observation(
         outcome=outcome,
         ending=ending,
         canaries="bent" if bent else _canaries(records, must_pass, must_fail),
-        bent=bent,
-        exception=exception,
-        message=message,
+        bent=printable(bent),
+        exception=printable(exception),
+        message=printable(message, _CLIPPED),
         modules=len(inside),
         foreign={n: f for n, f in loaded.items() if not _below(f, roots) and n not in _COMMON} or None,
         log=str(result["output"]).encode(),
@@ -71,6 +90,24 @@ def observe(
 
 def _reports(records: Records, file: str) -> Records:
     return [r for r in records if r.get("event") == "report" and _file(r.get("test")) == file]
+
+
+def _malformed(records: Records) -> str:
+    """Say which record is none that our recorder writes; "" if all are.
+
+    Whoever finds the recorder's key can write any: they must not end who reads them.
+    """
+    for number, record in enumerate(records):
+        event = record.get("event") if isinstance(record, dict) else None
+        fields = _FIELDS.get(event, {}) if isinstance(event, str) else {}
+        if not fields or record.keys() != {"event", *fields}:
+            return f"record {number} is none that our recorder writes"
+        for name, kind in fields.items():
+            value = record[name]
+            inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+            if not isinstance(value, kind) or not all(isinstance(one, str) for one in inner):
+                return f"record {number} ({event}) is none that our recorder writes"
+    return ""
 
 
 def _file(test: Any) -> str:
@@ -124,7 +161,11 @@ def _bent(forged: int, records: Records, must_pass: tuple[str, str], must_fail: 
             if seen != (wanted if r["when"] == "call" else ("passed", "", False)):
                 word = "pass" if file in must_pass else "fail"
                 return f"a canary that must {word}: {r['when']} {r['outcome']} {r['exception']}".rstrip()
-    for test in {str(r["test"]) for r in records if "test" in r}:
+    collected = [set(r["tests"]) for r in records if r["event"] == "collected"]
+    ran = {r["test"] for r in records if "test" in r}
+    if len(collected) > 1 or not ran <= set().union(*collected):
+        return "tests ran that were not collected, or were collected twice"
+    for test in sorted(ran):
         if said := _contradiction([r for r in records if r.get("test") == test]):
             return f"{said} ({_name(test)})"
     return ""

@@ -21,7 +21,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from ..core import digest
+from ..core import digest, plainjson
 from ..core.decide import DISK_FULL
 from ..core.errors import InfraError
 from ..core.model import File
@@ -261,7 +261,10 @@ def _unseal(sealed: bytes, seal: str) -> dict[str, Any] | None:
     own = hashlib.blake2b(text, key=bytes.fromhex(seal), digest_size=32).hexdigest().encode()
     if not hmac.compare_digest(mac, own):
         return None
-    result: dict[str, Any] = json.loads(text)
+    try:
+        result: dict[str, Any] = plainjson.parse(text)
+    except ValueError:  # a record in it that the test's process wrote is nested absurdly
+        return None
     return result
 
 

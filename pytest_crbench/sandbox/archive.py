@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING
 
 from ..core import digest
 from ..core.errors import InfraError
+from ..core.text import printable
 from ..core.trees import Bounds, TooMuchError
 
 if TYPE_CHECKING:
@@ -115,9 +116,23 @@ class _Chunks(io.RawIOBase):
 
 
 def read_stream(chunks: Iterator[bytes], limit: int) -> tarfile.TarFile:
-    """Open a tar that arrives in chunks, of at most ``limit`` bytes, for reading once from start to end."""
+    """Open a tar that arrives in chunks, of at most ``limit`` bytes, for reading once from start to end.
+
+    Raises:
+        InfraError: if it does not begin as a tar does, or is too large.
+    """
     raw = io.BufferedReader(_Chunks(chunks, limit), 256 * 1024)
-    return tarfile.open(fileobj=raw, mode="r|", encoding="utf-8", errors="surrogateescape")
+    try:
+        return tarfile.open(fileobj=raw, mode="r|", encoding="utf-8", errors="surrogateescape")
+    except (tarfile.TarError, ValueError) as error:
+        raise _unusable(error) from error
+
+
+def _unusable(error: Exception) -> InfraError:
+    return InfraError(
+        f"the sandbox sent an archive that cannot be used ({printable(str(error))}); run it again",
+        reason="archive",
+    )
 
 
 def unpack(tar: tarfile.TarFile, destination: Path, limit: int, bounds: Bounds | None = None) -> None:
@@ -145,6 +160,8 @@ def unpack(tar: tarfile.TarFile, destination: Path, limit: int, bounds: Bounds |
                 links.append((path, member.linkname))
             elif member.isreg() or member.islnk():
                 left -= member.size
+                if member.size < 0:
+                    raise ValueError(f"a member of {member.size} bytes")
                 if left < 0:
                     raise TooMuchError(f"more than {limit} bytes")
                 _write(tar, member, path, destination)
@@ -154,12 +171,10 @@ def unpack(tar: tarfile.TarFile, destination: Path, limit: int, bounds: Bounds |
     except TooMuchError as error:
         raise too_large(error) from error
     except (tarfile.TarError, ValueError) as error:
-        raise InfraError(
-            f"the sandbox sent an archive that cannot be used: {error}", reason="archive"
-        ) from error
+        raise _unusable(error) from error
     except OSError as error:
         raise InfraError(
-            f"cannot write {error.filename or destination}: {error.strerror}", reason="disk"
+            f"cannot write {printable(str(error.filename or destination))}: {error.strerror}", reason="disk"
         ) from error
 
 
@@ -189,7 +204,9 @@ def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path, destinatio
         # A hard link names a file that came before; a copy of it is the same content.
         first = _target(member.linkname, destination)
         if first is None or first.is_symlink() or not first.is_file():
-            raise InfraError(f"{member.name} is a hard link to what is not exported", reason="archive")
+            raise InfraError(
+                f"{printable(member.name)} is a hard link to what is not exported", reason="archive"
+            )
         path.write_bytes(first.read_bytes())
     else:
         source = tar.extractfile(member)
@@ -245,5 +262,5 @@ def only_file(tar: tarfile.TarFile) -> bytes | None:
         member = tar.next()
         source = tar.extractfile(member) if member is not None and member.isreg() else None
         return source.read() if source is not None else None
-    except tarfile.TarError as error:
-        raise InfraError(f"an archive from the sandbox cannot be read: {error}", reason="archive") from error
+    except (tarfile.TarError, ValueError) as error:
+        raise _unusable(error) from error

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..core import digest, jsonfile
+from ..core import digest, plainjson
 from ..core.errors import InfraError
 from ..core.store import locked, write_json
 from ..core.text import decode
@@ -242,7 +242,7 @@ def _probed(client: APIClient, settings: SandboxSettings, name: str, image_id: s
     """Ask the image once for its Python and its ``timeout``; the answer is kept by the image's id."""
     known = settings.cache / "images" / f"{image_id.replace(':', '-')}-{RECIPE}.json"
     try:
-        record = jsonfile.read(known)
+        record = plainjson.parse(known.read_bytes())
         return Base(name, image_id, Interpreter(**record["interpreter"]), record["has_timeout"])
     except (OSError, ValueError, KeyError, TypeError):
         pass

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..core import plainjson
 from ..core.errors import InfraError, InvalidInstanceError
 from ..core.processes import EXHAUSTED
+from ..core.text import clean, printable
 
 if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 #: Minor versions that ``{python}`` in a base image's name can become: those that the runner's pins support.
 _MINORS = range(9, 16)
 _PATCHES = range(40)
+#: Characters of a specifier; a version of thousands of digits would fail only when it is compared.
+_LONGEST = 200
+_VERSION = re.compile(r"\d{1,3}\.\d{1,3}(\.\d{1,3})?[a-z0-9.+-]{0,20}\Z", re.ASCII)
 
 #: Prints what must be known of an interpreter, as one JSON line. Runs on every Python from 3.8 on.
 PROBE = (
@@ -51,13 +56,18 @@ def parse_probe(output: str) -> Interpreter:
     Raises:
         ValueError: if it is not such a line.
     """
-    found = json.loads(output.strip().splitlines()[-1]) if output.strip() else None
+    found = plainjson.parse(output.strip().splitlines()[-1]) if output.strip() else None
     if not isinstance(found, dict):
         raise ValueError(f"no answer from the interpreter: {output[-200:]!r}")
     try:
-        return Interpreter(found["version"], found["path"], found["prefix"], found["machine"], found["libc"])
+        values = [found[name] for name in ("version", "path", "prefix", "machine", "libc")]
     except KeyError as error:
         raise ValueError(f"the interpreter's answer lacks {error}") from error
+    if not all(isinstance(value, str) and "\0" not in value for value in values):
+        raise ValueError(f"the interpreter's answer is none: {output[-200:]!r}")
+    if not _VERSION.match(values[0]):
+        raise ValueError(f"the interpreter says that its version is {values[0][:40]!r}")
+    return Interpreter(*map(clean, values))
 
 
 def satisfies(version: str, specifier: str) -> bool:
@@ -80,8 +90,8 @@ def minor_for(specifier: str) -> str:
         if any(wanted.contains(f"3.{minor}.{patch}") for patch in _PATCHES):
             return f"3.{minor}"
     raise InvalidInstanceError(
-        f"environment.python = {specifier!r}: none of Python 3.{_MINORS[0]} to 3.{_MINORS[-1]} satisfies it; "
-        "correct the instance's file",
+        f"environment.python = {printable(specifier, 80)!r}: none of Python 3.{_MINORS[0]} to "
+        f"3.{_MINORS[-1]} satisfies it; correct the instance's file",
         reason="python-specifier",
     )
 
@@ -163,10 +173,12 @@ def _specifier(text: str) -> SpecifierSet:
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
     try:
-        return SpecifierSet(text)
-    except InvalidSpecifier as error:
-        raise InvalidInstanceError(
-            f"environment.python = {text!r} is not a version specifier such as '>=3.11'; correct "
-            "the instance's file",
-            reason="python-specifier",
-        ) from error
+        if len(text) <= _LONGEST:
+            return SpecifierSet(text)
+    except InvalidSpecifier:
+        pass
+    raise InvalidInstanceError(
+        f"environment.python = {printable(text, 80)!r} is not a version specifier such as '>=3.11'; correct "
+        "the instance's file",
+        reason="python-specifier",
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..core import jsonfile
+from ..core import plainjson
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,7 @@ def folders(cache: Path) -> list[Path]:
 def owner_of(folder: Path) -> dict[str, str]:
     """Return ``session`` and ``owner`` of a sandbox; both "" where its record cannot be read."""
     try:
-        record = jsonfile.read(folder / OWNER_FILE)
+        record = plainjson.parse((folder / OWNER_FILE).read_bytes())
         return {"session": str(record["session"]), "owner": str(record["owner"])}
     except (OSError, ValueError, KeyError, TypeError):
         return {"session": "", "owner": ""}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from ..core import digest, jsonfile, temporary
+from ..core import digest, plainjson, temporary
 from ..core.errors import InfraError
 from ..core.store import locked, write_json
-from ..core.text import decode
+from ..core.text import decode, printable
 from . import uv
 from .indexes import redact
 
@@ -34,6 +35,7 @@ RUNNER_REQUIREMENTS = (
 #: The day until which releases of the runner's own packages count; all pins above are older.
 _RUNNER_DATE = "2025-10-15"
 _TIMEOUT = 300.0
+_PIN = re.compile(r"[A-Za-z0-9][\w.-]*(\[[\w.,-]*\])?==[A-Za-z0-9][\w.!+-]*", re.ASCII)
 
 
 def resolve(wanted: Environment, interpreter: Interpreter, settings: SandboxSettings) -> tuple[str, ...]:
@@ -63,8 +65,9 @@ def resolve(wanted: Environment, interpreter: Interpreter, settings: SandboxSett
 def _remembered(path: Path) -> tuple[str, ...] | None:
     """Pins as they were written; a file that was damaged since counts as absent and is replaced."""
     try:
-        found = jsonfile.read(path)
-        return tuple(found["pins"]) if digest.of(found["pins"]) == found["digest"] else None
+        found = plainjson.parse(path.read_bytes())
+        whole = digest.of(found["pins"]) == found["digest"] and all(map(_PIN.fullmatch, found["pins"]))
+        return tuple(found["pins"]) if whole else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -87,8 +90,25 @@ def _compile(wanted: Environment, interpreter: Interpreter, settings: SandboxSet
             f"{_date_hint(wanted)}. It said: {said}",
             reason="resolution",
         )
-    lines = (line.split("#")[0].split(";")[0].strip() for line in decode(first.stdout).splitlines())
-    return tuple(sorted(line for line in lines if line and not line.startswith("-")))
+    return read_pins(first.stdout)
+
+
+def read_pins(output: bytes) -> tuple[str, ...]:
+    """Read what uv prints: one pin a line, sorted here.
+
+    Raises:
+        InfraError: for a line that is no ``name==version`` and no remark; it would name what is installed.
+    """
+    lines = (line.split("#")[0].split(";")[0].strip() for line in decode(output).split("\n"))
+    pins = sorted(line for line in lines if line)
+    for pin in pins:
+        if not _PIN.fullmatch(pin):
+            raise InfraError(
+                f"uv pip compile said {printable(pin, 80)!r}, where a pin name==version was expected. Name "
+                "requirements by versions, not by places, and check the version of uv",
+                reason="resolution",
+            )
+    return tuple(pins)
 
 
 def _run_uv(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ..core import digest, jsonfile, temporary, trees
+from ..core import digest, plainjson, temporary, trees
 from ..core.errors import InfraError
 from ..core.eviction import cache_items, with_room
 from ..core.space import FULL, is_full
@@ -58,7 +58,7 @@ def build(settings: SandboxSettings, interpreter: Interpreter, pins: tuple[str, 
 def _is_whole(folder: Path) -> bool:
     """Whether an environment was finished, its interpreter is there, and nobody removed files of it."""
     try:
-        said = jsonfile.read(folder / _COMPLETE)
+        said = plainjson.parse((folder / _COMPLETE).read_bytes())
         return (folder / "bin" / "python").exists() and _count(folder) >= said["files"]
     except (OSError, ValueError, KeyError, TypeError):
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import lzma
 import stat
 import tarfile
 import zipfile
@@ -39,10 +40,12 @@ def unpack(archive: Path, writer: TreeWriter) -> None:
             raise _damaged(writer, "is neither .tar.gz nor .zip nor .whl")
     except (tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise _damaged(writer, f"cannot be unpacked ({error})") from error
-    except (NotImplementedError, UnicodeError, ValueError, RuntimeError) as error:
+    except (NotImplementedError, UnicodeError, ValueError, RuntimeError, lzma.LZMAError) as error:
         # zipfile's words for unknown compression, bad names and broken fields
         raise _damaged(writer, f"cannot be unpacked ({error})") from error
     except OSError as error:
+        if error.errno is None:  # bz2's word for broken data
+            raise _damaged(writer, f"cannot be unpacked ({error})") from error
         raise InfraError(f"cannot read {archive}: {error.strerror or error}", reason="disk") from error
 
 
@@ -72,7 +75,8 @@ class _Bounded:
         self.seek = stream.seek
 
     def read(self, size: int) -> bytes:
-        if size > _ONE_READ:
+        # A size below 0 would read all there is, and lead back to what was read before.
+        if not 0 <= size <= _ONE_READ:
             raise _damaged(self.writer, f"has a header of {size} bytes")
         return self.stream.read(size)
 
@@ -81,7 +85,7 @@ def _untar(archive: Path, writer: TreeWriter) -> None:
     strip = _Stripper(writer)
     with gzip.open(archive) as plain, tarfile.open(fileobj=_Bounded(plain, writer), mode="r:") as tar:  # type: ignore[call-overload]
         for member in tar:
-            if member.size > writer.bounds.size:
+            if not 0 <= member.size <= writer.bounds.size:
                 raise writer.unsafe(member.name, f"{member.size} bytes long")
             name = strip(member.name)
             executable = bool(member.mode & stat.S_IXUSR)

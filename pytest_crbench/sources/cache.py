@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..core import digest, jsonfile
+from ..core import digest, plainjson
 from ..core.errors import InfraError
 from ..core.model import Tree
 from ..core.store import locked, write_json
@@ -65,7 +65,7 @@ class Cache:
     def _find(self, key: str) -> Tree | None:
         folder = self.root / "trees" / key
         try:
-            record = jsonfile.read(folder / "record.json")
+            record = plainjson.parse((folder / "record.json").read_bytes())
             wanted, before = str(record["digest"]), str(record["stamp"])
             now = stamp(folder / "tree")
             if self.verify or now != before:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import email.utils
 import random
 import time
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
 import requests
@@ -15,6 +13,7 @@ from requests.auth import AuthBase, HTTPBasicAuth
 from requests.utils import get_netrc_auth
 
 from ..core.errors import InfraError
+from ..core.retry_after import seconds_asked
 from ..core.urls import origin, redact, split_credentials
 
 if TYPE_CHECKING:
@@ -183,7 +182,7 @@ class Client:
                 if status in _ABSENT:
                     return None
                 if status in _PASSING:
-                    raise _Passing(f"HTTP {status}", _retry_after(response.headers.get("retry-after")))
+                    raise _Passing(f"HTTP {status}", seconds_asked(response.headers.get("retry-after")))
                 if status != 200:
                     raise _refused(url, status)
                 return read(response, deadline)
@@ -220,17 +219,3 @@ def _check(deadline: float, size: int, limit: int) -> None:
         raise _Passing("still not complete when its time was up")
     if size > limit:
         raise InfraError(f"the index sent more than {limit} bytes; nothing was kept.", reason="too-large")
-
-
-def _retry_after(value: str | None) -> float | None:
-    """Read a Retry-After header: seconds, or a date."""
-    if not value:
-        return None
-    if value.strip().isdigit():
-        return float(value)
-    try:
-        when = email.utils.parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    when = when if when.tzinfo else when.replace(tzinfo=UTC)
-    return max((when - datetime.now(UTC)).total_seconds(), 0.0)

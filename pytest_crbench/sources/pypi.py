@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..core import digest
+from ..core import digest, plainjson
 from ..core.errors import InfraError, InvalidInstanceError
 from ..core.model import Artifact, Trees
-from ..core.urls import redact
+from ..core.text import printable
+from ..core.urls import origin, redact
 from .archives import unpack
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def _find(package: str, artifact: Artifact, client: Client, index: IndexSettings
             continue
         claimed = (listed.digests or {}).get("sha256", artifact.sha256).lower()
         if claimed == artifact.sha256:
-            return listed.url
+            return _address(listed.url, url)
         problems.append(_differs(artifact, claimed, f"what {redact(url)} lists"))
     if problems:
         raise problems[0]
@@ -125,6 +126,21 @@ def _find(package: str, artifact: Artifact, client: Client, index: IndexSettings
         f"{artifact.file} of the package {package} is not on {asked}. Name an index that has it "
         "(PIP_INDEX_URL, PIP_EXTRA_INDEX_URL); if it was removed everywhere, the instance cannot be run.",
         reason="not-on-index",
+    )
+
+
+def _address(listed: str, index: str) -> str:
+    """Return the address of a file, if it can be asked at all."""
+    try:
+        host = listed.startswith(("https://", "http://")) and origin(listed)[1]
+    except ValueError:
+        host = ""
+    if host and listed.isprintable() and " " not in listed:
+        return listed
+    raise InfraError(
+        f"{redact(index)}: it lists a file at {printable(redact(listed), 100)!r}, which is no address of the "
+        "web. Check PIP_INDEX_URL.",
+        reason="unreadable-index",
     )
 
 
@@ -141,9 +157,9 @@ def _listed(package: str, file: str, client: Client, url: str) -> DistributionPa
 
 
 def _parse(package: str, content_type: str, body: bytes, url: str) -> ProjectPage:
-    import json
     from email.message import Message
 
+    from bs4.exceptions import ParserRejectedMarkup
     from pypi_simple import ProjectPage, UnsupportedRepoVersionError
 
     about = Message()
@@ -151,13 +167,19 @@ def _parse(package: str, content_type: str, body: bytes, url: str) -> ProjectPag
     kind, charset = about.get_content_type(), about.get_content_charset()
     try:
         if kind == "application/vnd.pypi.simple.v1+json":
-            return ProjectPage.from_json_data(json.loads(body), url)
+            return ProjectPage.from_json_data(plainjson.parse(body), url)
         if kind in ("application/vnd.pypi.simple.v1+html", "text/html"):
             return ProjectPage.from_html(package, body, url, charset)
-    except (ValueError, LookupError, UnsupportedRepoVersionError) as error:
+    except (
+        ValueError,
+        LookupError,
+        RecursionError,
+        ParserRejectedMarkup,
+        UnsupportedRepoVersionError,
+    ) as error:
         found = f"a page that cannot be read ({type(error).__name__})"
     else:
-        found = f"a page of the type {kind}"
+        found = f"a page of the type {printable(kind, 60)}"
     raise InfraError(
         f"{redact(url)}: found {found}, expected a project page (PEP 503 or PEP 691). Check PIP_INDEX_URL.",
         reason="unreadable-index",

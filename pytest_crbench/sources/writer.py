@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..core import trees
 from ..core.errors import InfraError, InvalidInstanceError
 
 if TYPE_CHECKING:
@@ -113,6 +114,8 @@ class TreeWriter:
         parts = [part for part in name.split("/") if part not in ("", ".")]
         if name.startswith("/") or "\0" in name or ".." in parts or not parts:
             raise self.unsafe(name, "a path that leaves the tree")
+        if len(parts) > trees.Bounds.depth:
+            raise self.unsafe(name, f"a path of more than {trees.Bounds.depth} folders")
         return "/".join(parts)
 
     def finish(self) -> None:

@@ -6,7 +6,7 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from ..core.trees import Entry, git_mode
+from ..core.trees import Bounds, Entry, git_mode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,11 +58,11 @@ def is_gits(path: str, mode: str = "100644") -> bool:
 def is_unsafe(path: str) -> bool:
     """Whether a path may not be written below a tree.
 
-    So it is if it is absolute, holds ``.`` or ``..``, is git's own, or has a name too long for a file system.
+    So it is if it is absolute, holds ``.`` or ``..``, is git's own, too deep, or has too long a name.
     """
     parts = path.split("/")
     odd = any(part in ("", ".", "..") or len(os.fsencode(part)) > _NAME_MAX for part in parts)
-    return odd or "\0" in path or is_gits(path)
+    return odd or len(parts) > Bounds.depth or "\0" in path or is_gits(path)
 
 
 def write(root: Path, path: str, content: bytes, mode: str) -> None:

@@ -8,7 +8,7 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..core import digest, jsonfile
+from ..core import digest, plainjson
 from ..core.errors import InfraError
 from ..core.store import locked
 from ..core.text import clean
@@ -116,7 +116,7 @@ def build(
 
 def _load(place: Path) -> Workspace | None:
     try:
-        ids = jsonfile.read(place / "ids.json")
+        ids = plainjson.parse((place / "ids.json").read_bytes())
         made = Workspace(place / "tree", ids["base"], ids["head"], (place / "diff").read_bytes())
         whole = digest.of_bytes(made.diff) == ids["diff"] and stamp(made.path) == ids["stamp"]
     except (OSError, ValueError, KeyError, TypeError):

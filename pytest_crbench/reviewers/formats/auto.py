@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ...core.text import printable
 from . import checkstyle, github, native, rdjson, sarif
 from .base import Parsed, Unreadable
 from .jsontext import lines as json_lines
@@ -80,7 +81,8 @@ def _own_or_github(value: Any) -> tuple[str, Parser]:
     items = value if isinstance(value, list) else [value]
     if not (native.is_review(value) or native.is_comment(value) or _reviews(items)):
         keys = ", ".join(sorted(map(str, value))[:8]) if isinstance(value, dict) else type(value).__name__
-        raise Unreadable(f"this JSON is no review that is known by its content ({keys[:200]}). {_ADVICE}")
+        shown = printable(keys, 200)
+        raise Unreadable(f"this JSON is no review that is known by its content ({shown}). {_ADVICE}")
     keys_found: set[str] = set()
     shouted = False
     for item in items:

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ...core import plainjson
 from ...core.text import printable
 from .base import INPUT_LIMIT, Unreadable
 
@@ -60,9 +61,7 @@ def loads(text: str, what: str) -> Any:
         Unreadable: naming ``what`` and the place of the first error; `Ambiguous` for a key that is twice.
     """
     try:
-        return json.loads(text, object_pairs_hook=_object)
-    except RecursionError:
-        raise Unreadable(f"{what}: the JSON is nested too deeply to be a review") from None
+        return plainjson.parse(text, pairs=_object)
     except ValueError as error:
         raise Unreadable(
             f"{what}: not JSON ({printable(str(error), 120)}); it begins with {printable(text[:200], 60)!r}. "
@@ -121,6 +120,7 @@ def embedded(text: str, accept: Callable[[Any], bool]) -> list[Any]:
         at = len(text) if end_of_line < 0 else end_of_line + 1
         try:
             value, end = decoder.raw_decode(text, start)
+            plainjson.check_depth(value)
         except json.JSONDecodeError as error:
             # The error itself counts the lines before it, which is quick, but not free.
             spent += error.pos - start + error.pos // 4

@@ -80,7 +80,8 @@ def _run(raw: Any, number: int, context: ParseContext) -> tuple[list[ReviewComme
 
 
 def _is_no_finding(result: Mapping[str, Any]) -> bool:
-    if result.get("kind") in _NO_FINDING or result.get("baselineState") == "absent":
+    kind = result.get("kind")
+    if (isinstance(kind, str) and kind in _NO_FINDING) or result.get("baselineState") == "absent":
         return True
     suppressions = [_dict(s).get("status", "accepted") for s in _list(result.get("suppressions"))]
     # One under review or rejected leaves the result standing (SARIF 3.27.23).

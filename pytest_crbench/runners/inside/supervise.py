@@ -275,9 +275,13 @@ class Records(Drain):
         if mac != own.hexdigest().encode():
             self.forged += 1
             return
-        number, record = json.loads(text)
+        try:
+            number, record = json.loads(text)
+        except (ValueError, TypeError, RecursionError):
+            self.forged += 1
+            return
         self.size += len(text)
-        if number != len(self.kept) or self.size > self.limit:
+        if number != len(self.kept) or not isinstance(record, dict) or self.size > self.limit:
             self.forged += 1
             return
         self.kept.append(record)

@@ -1,0 +1,49 @@
+"""JSON that somebody else may have written: one kind of failure, whatever is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: No document of ours, or of a tool, is nested as deeply. One that is would end functions that walk it.
+DEPTH = 200
+
+
+def parse(data: bytes | str, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
+    """Return the value of a JSON document; ``pairs`` makes its objects, if not as dicts, from key and value.
+
+    Raises:
+        ValueError: it is not JSON, not UTF-8, has a number of thousands of digits, or is nested too deeply.
+    """
+    try:
+        value = json.loads(data, object_pairs_hook=pairs)
+    except RecursionError:
+        raise _too_deep() from None
+    check_depth(value)
+    return value
+
+
+def check_depth(value: Any) -> None:
+    """Make sure that a function which calls itself for each level can walk a value.
+
+    Raises:
+        ValueError: if it is nested more deeply than `DEPTH`.
+    """
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(DEPTH):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return
+    raise _too_deep()
+
+
+def _too_deep() -> ValueError:
+    return ValueError(f"nested more than {DEPTH} levels deep")
