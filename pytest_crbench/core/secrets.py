@@ -32,9 +32,10 @@ _GIVEN = re.compile(
 #: Tokens that show by their shape what they are.
 _SHAPES = re.compile(
     r"\b(?:sk-[\w-]{16,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abprs]-[\w-]{10,}"
-    r"|AKIA[0-9A-Z]{16}|hf_\w{20,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{5,})"
+    r"|AKIA[0-9A-Z]{16}|hf_\w{20,}|eyJ[\w-]{10,2000}+\.[\w-]{10,}+\.[\w-]{5,})"
 )
-_URL = re.compile(r"\w+://[^\s'\"<>]+")
+#: The search must take no longer than the text is: no start within a word, and none of it tried twice.
+_URL = re.compile(r"(?<!\w)\w++://[^\s'\"<>]+")
 
 Text = TypeVar("Text", str, bytes)
 

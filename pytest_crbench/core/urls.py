@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit, urlunsplit
 
 #: A password may hold an unescaped "@".
 _USERINFO = re.compile(r"(?<=://)(?:[^/\s@]*@)+")
@@ -40,14 +40,14 @@ def _without_query(word: re.Match[str]) -> str:
 
 def public(url: str) -> str:
     """Return one URL as `redact` does, without a slash at its end: fit for results and keys."""
-    parts = urlsplit(url)
+    parts = _split(url)
     host = parts.netloc.rpartition("@")[2]
     return urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
 
 
 def split_credentials(url: str) -> tuple[str, tuple[str, str] | None]:
     """Return the URL without user and password, and these, percent-decoded (None if it has none)."""
-    parts = urlsplit(url)
+    parts = _split(url)
     userinfo, at, host = parts.netloc.rpartition("@")
     if not at:
         return url, None
@@ -60,7 +60,7 @@ def with_credentials(url: str, user: str, password: str) -> str:
     bare, known = split_credentials(url)
     if known is not None or not (user or password):
         return url
-    parts = urlsplit(bare)
+    parts = _split(bare)
     login = quote(user, safe="") + (f":{quote(password, safe='')}" if password else "")
     return urlunsplit(parts._replace(netloc=f"{login}@{parts.netloc}"))
 
@@ -77,7 +77,7 @@ def secrets_in(url: str) -> tuple[str, ...]:
     value. A user's name of 16 characters with digits counts as a token.
     """
     try:
-        parts = urlsplit(url)
+        parts = _split(url)
     except ValueError:  # brackets that are no IPv6 address
         return ()
     _, credentials = split_credentials(url)
@@ -94,6 +94,18 @@ def secrets_in(url: str) -> tuple[str, ...]:
 
 def origin(url: str) -> tuple[str, str, int | None]:
     """Return scheme, host and port: what credentials are bound to."""
-    parts = urlsplit(url)
+    parts = _split(url)
     default = {"https": 443, "http": 80}.get(parts.scheme)
     return parts.scheme, (parts.hostname or "").lower(), parts.port or default
+
+
+def _split(url: str) -> SplitResult:
+    """Take a URL apart, also one that is none: what it may hold in confidence must be found all the same."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        scheme, _, rest = url.partition("://")
+        rest, _, fragment = rest.partition("#")
+        rest, _, query = rest.partition("?")
+        authority, slash, path = rest.partition("/")
+        return SplitResult(scheme, authority, slash + path, query, fragment)

@@ -12,6 +12,7 @@ from pytest_crbench.core.errors import InfraError, InvalidInstanceError, UsageEr
 from pytest_crbench.core.indexes import IndexSettings
 from pytest_crbench.core.model import Artifact
 from pytest_crbench.core.retry_after import seconds_asked
+from pytest_crbench.core.secrets import in_text
 from pytest_crbench.sandbox.interpreters import Interpreter, minor_for, parse_probe, satisfies
 from pytest_crbench.sandbox.pins import read_pins
 from pytest_crbench.sources import pypi
@@ -227,7 +228,8 @@ def _take_apart(url: str, _folder: Path) -> None:
     """Whatever a URL is, it can be shown, and then it tells no secret."""
     shown = urls.redact(url)
     assert urls.redact(shown) == shown
-    assert "@" not in shown.partition("://")[2].split("/")[0].split()[0:1] or True
+    for secret in (*urls.secrets_in(url), *in_text(url)):
+        assert secret
     with refused(UsageError):
         urls.check(url, "--crbench-index-url")
         urls.public(url), urls.split_credentials(url), urls.origin(url)

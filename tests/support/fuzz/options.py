@@ -9,7 +9,7 @@ from typing import Any
 from pytest_crbench import settings
 from pytest_crbench.agents.load import AgentOptions
 from pytest_crbench.agents.load import load as load_agent
-from pytest_crbench.core import commands
+from pytest_crbench.core import commands, secrets
 from pytest_crbench.core.errors import UsageError
 from pytest_crbench.core.gate import make_gate
 from pytest_crbench.core.owner import is_elsewhere, is_gone, own_token
@@ -81,6 +81,7 @@ def _given(source: Source) -> dict[str, Any]:
 
 def _read(given: dict[str, Any], folder: Path) -> None:
     """Options are refused, or what they say can be recorded and is the same when it is read again."""
+    secrets._REGISTERED.clear()  # what one input gave away is no secret of the next one
     with refused(UsageError):
         found = settings.read(given.get, folder)
         recorded = found.recorded()
