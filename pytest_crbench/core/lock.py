@@ -95,11 +95,12 @@ class LockFile:
         return content
 
     def _check_shape(self, content: Mapping[str, Any]) -> None:
-        """A section holds values by name; the entries of some are such sections themselves."""
+        """A section but prompts holds values by name; the entries of some are such sections themselves."""
         for section in (*DECIDES, *TOLD, ENVIRONMENTS, FIXTURES):
             value = content.get(section)
             entries = value.values() if isinstance(value, dict) and section in _OF_TABLES else ()
-            if not isinstance(value, dict | None) or not all(isinstance(entry, dict) for entry in entries):
+            kind = str if section == "prompts" else dict
+            if not isinstance(value, kind | None) or not all(isinstance(entry, dict) for entry in entries):
                 raise UsageError(f"{self.path}, key {section!r}: it is damaged; start a new run")
         for name, built in (content.get(ENVIRONMENTS) or {}).items():
             if not isinstance(built.get("specifier"), str) or not isinstance(built.get("base"), dict):
