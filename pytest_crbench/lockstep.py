@@ -15,6 +15,7 @@ from .core.lock import (
     differences,
     listed,
 )
+from .core.text import printable
 from .inputs import program
 
 if TYPE_CHECKING:
@@ -83,6 +84,9 @@ def _check_foundations(run: Path, recorded: Mapping[str, Any], backend: Backend)
     found: list[Difference] = []
     asked: dict[str, tuple[str, str] | None] = {}
     for name, built in (recorded.get(ENVIRONMENTS) or {}).items():
+        if not {"specifier", "base"} <= built.keys():
+            where = printable(f"{ENVIRONMENTS}.{name}", 80)
+            raise UsageError(f"{LockFile(run).path}, key {where!r}: it is damaged; start a new run")
         specifier = built["specifier"]
         if specifier not in asked:
             asked[specifier] = backend.foundation(specifier)

@@ -103,7 +103,7 @@ class LockFile:
             if not isinstance(value, kind | None) or not all(isinstance(entry, dict) for entry in entries):
                 raise UsageError(f"{self.path}, key {section!r}: it is damaged; start a new run")
         for name, built in (content.get(ENVIRONMENTS) or {}).items():
-            if not isinstance(built.get("specifier"), str) or not isinstance(built.get("base"), dict):
+            if not isinstance(built.get("specifier", ""), str) or not isinstance(built.get("base", {}), dict):
                 where = printable(f"{ENVIRONMENTS}.{name}", 80)
                 raise UsageError(f"{self.path}, key {where!r}: it is damaged; start a new run")
 
