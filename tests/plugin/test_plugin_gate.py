@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.benchmarks import MODES, Run, run, run_and_signal
+from support.benchmarks import MODES, Run, run, run_and_signal, whole
 
 HUMAN = ("--crbench-reviewer=human", "--crbench-agent=suggestions")
-modes = pytest.mark.parametrize("mode", MODES)
+#: Without xdist a run is serial, too: that it is the same then is looked at before a release (CONTRIBUTING.md).
+modes = pytest.mark.parametrize("mode", [m for m in MODES if whole() or m != "no-xdist"])
 
 
 def go(folder: Path, dataset: Path, cache: Path, mode: str, *arguments: str) -> Run:
@@ -21,6 +22,12 @@ def test_gate_met(folder: Path, mixed: Path, cache: Path, mode: str) -> None:
     assert done.status == 0, done.output
     assert done.verdict.startswith("crbench: PASSED, overall 0.667 >= 0.66")
     assert done.outcomes() == {"passed": 2, "missed": 1}
+
+
+def test_gate_without_xdist(folder: Path, mixed: Path, cache: Path) -> None:
+    done = go(folder, mixed, cache, "no-xdist", "--crbench-fail-under=0.67")
+    assert done.status == 1, done.output
+    assert done.verdict.startswith("crbench: FAILED, overall 0.667 < 0.67")
 
 
 @modes

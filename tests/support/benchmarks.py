@@ -105,8 +105,13 @@ def _write_instance(folder: Path, pull: Pull) -> None:
 
 
 def sample(instances: Sequence[Instance]) -> Sequence[Instance]:
-    """Every third of the bundled pull requests; all of them with CRBENCH_TEST_WHOLE=1."""
-    return instances if os.environ.get("CRBENCH_TEST_WHOLE") else instances[::3]
+    """Every third of the bundled pull requests; all of them if `whole`."""
+    return instances if whole() else instances[::3]
+
+
+def whole() -> bool:
+    """Whether to test what an ordinary session takes a part of: CRBENCH_TEST_WHOLE=1, before a release."""
+    return bool(os.environ.get("CRBENCH_TEST_WHOLE"))
 
 
 @dataclass(frozen=True)
