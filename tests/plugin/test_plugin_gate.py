@@ -8,7 +8,7 @@ import pytest
 from support.benchmarks import MODES, Run, run, run_and_signal, whole
 
 HUMAN = ("--crbench-reviewer=human", "--crbench-agent=suggestions")
-#: Without xdist a run is serial, too: that it is the same then is looked at before a release (CONTRIBUTING.md).
+#: Without xdist a run is serial, too; that it is the same then is looked at before a release.
 modes = pytest.mark.parametrize("mode", [m for m in MODES if whole() or m != "no-xdist"])
 
 
