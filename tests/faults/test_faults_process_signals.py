@@ -36,7 +36,7 @@ def test_sigterm(tmp_path: Path, cache: Path, fault: Told) -> None:
     """The controller is told to end (SIGTERM) while its workers review, revise and test.
 
     Status: passed
-    Message: 1 of 4 measured; 3 not run
+    Message: 1 of 4 measured (3 not run)
     """
     stages = in_every_stage(Story(tmp_path), cache, nap=100)
     with stages.started("-n", "4") as process:
@@ -54,7 +54,7 @@ def test_ctrl_c_twice(tmp_path: Path, cache: Path, fault: Told) -> None:
     """Ctrl-C is pressed twice in a terminal that is then closed: controller and workers get it at once.
 
     Status: passed
-    Message: 1 of 4 measured; 3 not run
+    Message: 1 of 4 measured (3 not run)
     """
     stages = in_every_stage(Story(tmp_path), cache, nap=100)
     with stages.started("-n", "4", closed_stdin=True) as process:

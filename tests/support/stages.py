@@ -17,7 +17,7 @@ from support.stories import own_cache
 from support.strays import processes, until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from support.stories import Story
 
@@ -150,9 +150,9 @@ def workers(controller: int) -> list[int]:
     return [pid for pid in processes(_WORKER) if controller in _ancestors(pid)[1:2]]
 
 
-def wait_for(condition: object) -> None:
-    """`strays.until` for a busy machine."""
-    until(condition, 180)  # type: ignore[arg-type]
+def wait_for(condition: Callable[[], object]) -> None:
+    """`strays.until` for a busy machine: looking through all processes takes time of its own."""
+    until(condition, 180, every=0.2)
 
 
 def _ancestors(pid: int) -> list[int]:

@@ -38,12 +38,12 @@ def containers(session: str) -> list[dict[str, Any]]:
         client.close()
 
 
-def until(condition: Callable[[], Any], seconds: float = 90.0) -> Any:
-    """Wait until ``condition()`` is true and return what it gave."""
+def until(condition: Callable[[], Any], seconds: float = 90.0, every: float = 0.05) -> Any:
+    """Wait until ``condition()``, asked ``every`` so many seconds, is true; return what it gave."""
     deadline = time.monotonic() + seconds
     while True:
         found = condition()
         if found:
             return found
         assert time.monotonic() < deadline, f"{condition} did not come true within {seconds} s"
-        time.sleep(0.05)
+        time.sleep(every)
