@@ -44,6 +44,8 @@ run and repeats only what was not measured), and that nothing is left behind.
 
 `infra_error` and `agent_error` are in no rate; `none` means that the run ends before there is a check. This
 page is generated: `cd tests && python -m support.faults ../docs/faults.md`.
+
+`python bench/killed_runs.py` kills one of two runs on one cache ten times at random; a share of it is below.
 """
 
 
