@@ -20,6 +20,7 @@ The last column is what the failing test said: it should tell that the attack su
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -165,4 +166,8 @@ def main(words: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    parser = argparse.ArgumentParser(description="Take each defence out and see which attack test fails.")
+    parser.add_argument(
+        "words", nargs="*", help="only mutations whose defence, file or test holds such a word"
+    )
+    sys.exit(main(parser.parse_args().words))
