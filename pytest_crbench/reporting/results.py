@@ -14,6 +14,7 @@ from ..core.row import from_row, key_from_row, key_to_row, plain, sort_key, to_r
 from ..core.score import latest
 from ..core.secrets import scrubbed_value
 from ..core.store import write_json
+from ..core.text import printable
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -226,7 +227,8 @@ def _parse(file: Path) -> dict[str, Any]:
     if not isinstance(content, dict) or content.get("schema") != SCHEMA:
         found = content.get("schema") if isinstance(content, dict) else type(content).__name__
         raise UsageError(
-            f"{file}, key 'schema': expected {SCHEMA!r}, found {found!r}: not a results.json of ours"
+            f"{file}, key 'schema': expected {SCHEMA!r}, found {printable(repr(found), 80)}: not a "
+            "results.json of ours"
         )
     return content
 
@@ -234,11 +236,13 @@ def _parse(file: Path) -> dict[str, Any]:
 def _check_version(file: Path, content: dict[str, Any]) -> None:
     version = content.get("schema_version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise UsageError(f"{file}, key 'schema_version': expected {SCHEMA_VERSION}, found {version!r}")
+        found = printable(repr(version), 80)
+        raise UsageError(f"{file}, key 'schema_version': expected {SCHEMA_VERSION}, found {found}")
     if version > SCHEMA_VERSION:
         raise UsageError(
-            f"{file}, key 'schema_version': {version}, but this pytest-crbench ({__version__}) reads "
-            f"up to {SCHEMA_VERSION}; the file was written by {content.get('crbench')!r}. Upgrade to read it."
+            f"{file}, key 'schema_version': {printable(str(version), 40)}, but this pytest-crbench "
+            f"({__version__}) reads up to {SCHEMA_VERSION}; the file was written by "
+            f"{printable(repr(content.get('crbench')), 80)}. Upgrade to read it."
         )
 
 
@@ -247,7 +251,8 @@ def _explain(file: Path, error: ValidationError) -> str:
     place = ".".join(str(part) for part in first["loc"])
     more = f" ({error.error_count() - 1} more like it)" if error.error_count() > 1 else ""
     return (
-        f"{file}, key {place!r}: {first['msg']}, found {str(first['input'])[:80]!r}{more}. "
+        f"{file}, key {printable(repr(place), 160)}: {printable(first['msg'], 200)}, found "
+        f"{str(first['input'])[:80]!r}{more}. "
         "Use the file as a run wrote it (docs/results-format.md)."
     )
 
