@@ -147,13 +147,13 @@ def test_a_vendors_agent_is_not_recorded_as_ours(folder: Path, mixed: Path, cach
     for distribution in ([], ["-n", "1"]):
         done = run(folder, mixed, cache, *NONE, "-k", "second", *distribution)
         assert done.statuses() == {"second::name": "passed"}
-        assert done.results()["run"]["agent"]["name"] == "crbench_agent fixture"
+        assert done.results()["run"]["agent"]["name"] == "suggestions"
 
 
 def test_a_resumed_run_records_the_options_it_was_resumed_with(
     folder: Path, mixed: Path, cache: Path
 ) -> None:
     run(folder, mixed, cache, *NONE, "-k", "second")
-    done = run(folder, None, cache, "--crbench-resume", "--crbench-test-timeout=77", "-k", "second")
-    assert done.results()["run"]["options"]["test_timeout"] == 77
+    done = run(folder, None, cache, "--crbench-resume", "--crbench-min-coverage=0.5", "-k", "second")
+    assert done.results()["run"]["options"]["min_coverage"] == "0.5"
     assert done.results()["run"]["options"]["agent"] == "none"
