@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from ..core import digest
@@ -28,9 +29,10 @@ def load(path: Path) -> Dataset:
         UsageError: if there is nothing to load or a file is broken; lists all problems, not the first.
     """
     folder = (path.parent if path.name in ("instance.toml", "dataset.toml") else path).absolute()
-    if not folder.is_dir():
+    # Not Path.is_dir(): it raises for a name that is longer than names can be.
+    if not os.path.isdir(folder):  # noqa: PTH112
         raise UsageError(
-            f"{printable(str(path))} is not a folder: a dataset is a folder that holds <id>/instance.toml."
+            f"{printable(str(path), 200)} is not a folder: a dataset is a folder that holds <id>/instance.toml."
         )
     problems = Problems()
     alone = (folder / "instance.toml").is_file()
