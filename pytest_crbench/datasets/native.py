@@ -32,7 +32,7 @@ def load(path: Path) -> Dataset:
     # Not Path.is_dir(): it raises for a name that is longer than names can be.
     if not os.path.isdir(folder):  # noqa: PTH112
         raise UsageError(
-            f"{printable(str(path), 200)} is not a folder: a dataset is a folder that holds <id>/instance.toml."
+            f"{printable(str(path), 200)} is not a folder: a dataset is one that holds <id>/instance.toml."
         )
     problems = Problems()
     alone = (folder / "instance.toml").is_file()
