@@ -207,6 +207,16 @@ def _words(option: str, value: Any) -> tuple[str, ...]:
     return tuple(w for item in _texts(option, value) for w in re.split(r"[\s,]+", item) if w)
 
 
+def _variables(option: str, value: Any) -> tuple[str, ...]:
+    names = _words(option, value)
+    for name in names:
+        if "=" in name or not name.isprintable():
+            raise UsageError(
+                f"{option}={_shown(name)}: expected the name of a variable (values are not given)"
+            )
+    return names
+
+
 def _integers(option: str, value: Any) -> tuple[int, ...]:
     return tuple(_integer(0)(option, word) for word in _words(option, value))
 
@@ -250,10 +260,10 @@ def bytes_of(option: str, value: Any) -> int:
 _CONVERT: dict[str, Callable[[str, Any], Any]] = {
     "reviewer_timeout": _number,
     "reviewer_exit_ok": _integers,
-    "reviewer_env": _words,
+    "reviewer_env": _variables,
     "reviewer_network": _flag,
     "agent_timeout": _number,
-    "agent_env": _words,
+    "agent_env": _variables,
     "agent_command_timeout": _number,
     "temperature": _temperature,
     "max_steps": _integer(1),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -102,7 +103,11 @@ def scrub_value(value: Any, secrets: Iterable[str]) -> Any:
 
 def passed_through(names: Iterable[str]) -> tuple[str, ...]:
     """Return the values of variables that a program is given by name: no kept file may hold them."""
-    return tuple(os.environ[name] for name in names if os.environ.get(name))
+    found = []
+    for name in names:
+        with suppress(UnicodeEncodeError):  # what no variable can be called
+            found.append(os.environ.get(name, ""))
+    return tuple(value for value in found if value)
 
 
 def within_reach() -> tuple[str, ...]:

@@ -490,11 +490,11 @@ def test_head_files_stay_in_the_tree(tmp_path: Path) -> None:
 
 def test_edits_that_join_or_overlap() -> None:
     text = "one\ntwo\nthree\n"
-    joined = as_lines(text, [Edit(3, 4, "")], (1, 1))
+    joined = as_lines(Lines(text), [Edit(3, 4, "")], (1, 1))
     assert joined is not None
     assert (joined.lines, joined.text) == ((1, 2), "onetwo\n")
-    assert as_lines(text, [Edit(0, 3, "a"), Edit(2, 4, "b")], (1, 1)) is None
-    appended = as_lines(text, [Edit(14, 14, "four\n")], (3, 3))
+    assert as_lines(Lines(text), [Edit(0, 3, "a"), Edit(2, 4, "b")], (1, 1)) is None
+    appended = as_lines(Lines(text), [Edit(14, 14, "four\n")], (3, 3))
     assert appended is not None
     assert (appended.lines, appended.text) == ((3, 3), "three\nfour\n")
     assert Lines("a\r\nb").offset(1, 3) is None

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from ...core.errors import ReviewerError
+from .edits import Lines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,6 +21,8 @@ INPUT_LIMIT = 16 * 1024 * 1024
 PATH_LIMIT = 4096
 #: Comments of one review that are read; more are refused, not dropped.
 COMMENT_LIMIT = 20_000
+#: Characters that the comments of one review may hold together: a short input can name one long text often.
+TEXT_LIMIT = 64 * 1024 * 1024
 
 
 class Unreadable(ReviewerError):
@@ -38,6 +41,7 @@ class HeadFiles:
     def __init__(self, provide: Callable[[], Path]) -> None:
         self._provide = provide
         self._texts: dict[str, str | None] = {}
+        self._lines: dict[str, Lines | None] = {}
         self._found: dict[str, Path | None] = {}
 
     @cached_property
@@ -57,8 +61,15 @@ class HeadFiles:
 
     def line_count(self, path: str) -> int | None:
         """How many lines the file has; None if it cannot be read as text."""
-        text = self.text(path)
-        return None if text is None else text.count("\n") + (not text.endswith("\n") and text != "")
+        lines = self.lines(path)
+        return None if lines is None else lines.count
+
+    def lines(self, path: str) -> Lines | None:
+        """The file's text with the places of its lines; None if it cannot be read as text."""
+        if path not in self._lines:
+            text = self.text(path)
+            self._lines[path] = None if text is None else Lines(text)
+        return self._lines[path]
 
     def _find(self, path: str) -> Path | None:
         if path not in self._found:
@@ -84,11 +95,12 @@ class HeadFiles:
 
 
 class Room:
-    """Counts the comments of one review while they are read, so that a flood ends early."""
+    """Counts the comments of one review and their texts while they are read, so that a flood ends early."""
 
     def __init__(self, limit: int = COMMENT_LIMIT) -> None:
         self.limit = limit
         self.taken = 0
+        self.characters = 0
 
     def take(self) -> None:
         """Count one comment.
@@ -101,6 +113,19 @@ class Room:
             raise Unreadable(
                 f"the review has more than the {self.limit} comments that are read. Let the tool report only "
                 "what is about the change."
+            )
+
+    def add(self, text: str | None) -> None:
+        """Count the text of a comment or of a suggestion.
+
+        Raises:
+            Unreadable: if all together are too long.
+        """
+        self.characters += len(text or "")
+        if self.characters > TEXT_LIMIT:
+            raise Unreadable(
+                f"the comments of the review hold more than {TEXT_LIMIT} characters together, more than are "
+                "read. Let the tool report only what is about the change."
             )
 
 

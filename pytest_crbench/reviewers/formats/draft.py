@@ -54,6 +54,7 @@ def draft(
     lines, line_flags = line_range(start, end)
     which, side_flags = side_of(side)
     text, body_flags = tidy(body)
+    context.room.add(text)
     found = [*flags, *noted, *line_flags, *side_flags, *body_flags]
     at: Level = "inline"
     if where is None:
@@ -120,7 +121,7 @@ def side_of(value: object) -> tuple[Side, tuple[str, ...]]:
 
 def tidy(body: object) -> tuple[str, tuple[str, ...]]:
     """Make a body safe to keep: no control characters or lone surrogates, bounded; flags what was done."""
-    text = clean(body) if isinstance(body, str) else ""
+    text = clean(_cut(body)) if isinstance(body, str) else ""
     flags = []
     if _CONTROL.search(text):
         text = _CONTROL.sub("\ufffd", text)
@@ -134,6 +135,11 @@ def tidy(body: object) -> tuple[str, tuple[str, ...]]:
     if not text.strip():
         flags.append("empty-body")
     return text.strip(), tuple(flags)
+
+
+def _cut(body: str) -> str:
+    """Leave the middle out of a text that is clipped anyway: many comments may name one of megabytes."""
+    return body if len(body) <= 4 * BODY_LIMIT else body[: 2 * BODY_LIMIT] + body[-2 * BODY_LIMIT :]
 
 
 def take_suggestion(body: str) -> tuple[str, str | None, tuple[str, ...]]:
@@ -156,5 +162,6 @@ def _word(value: object, *, lower: bool = False) -> str | None:
         return None
     if isinstance(value, int) and abs(value) > MAX_LINE:
         return None
-    word = _BIDI.sub("\ufffd", _CONTROL.sub("\ufffd", clean(str(value)))).strip()[:200]
+    # Many comments may name one word of megabytes.
+    word = _BIDI.sub("\ufffd", _CONTROL.sub("\ufffd", clean(str(value)[:1000]))).strip()[:200]
     return (word.lower() if lower else word) or None

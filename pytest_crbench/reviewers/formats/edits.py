@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 
 Unit = Literal["characters", "utf-8", "utf-16"]
 #: A fix may reach this many lines beyond the comment's own; further away, it is not the comment's suggestion.
 REACH = 10
+#: Lines and replacements of more characters are not looked at: nobody reads them, and many may name them.
+_LONGEST = 128 * 1024
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,19 @@ class Lines:
         """Offset after the line's newline."""
         return self.starts[line] if line < len(self.starts) else len(self.text)
 
+    @cached_property
+    def encoded(self) -> tuple[bytes, list[int]]:
+        """The text in UTF-8, and the offsets of its lines there."""
+        data = self.text.encode()
+        starts = [0, *(match.end() for match in re.finditer(b"\n", data))]
+        return data, starts[: len(self.starts)]
+
+    def of_byte(self, offset: int) -> int:
+        """Offset in characters of an offset in bytes; within a character, that of its end."""
+        data, starts = self.encoded
+        line = bisect_right(starts, offset) - 1
+        return self.starts[line] + len(data[starts[line] : offset].decode("utf-8", "replace"))
+
     def line_at(self, offset: int) -> int:
         """The 1-based line that holds an offset."""
         return bisect_right(self.starts, offset)
@@ -62,18 +79,21 @@ class Lines:
             return len(self.text)
         if not 1 <= line <= self.count or column < 1:
             return None
+        if self.end_of(line) - self.starts[line - 1] > _LONGEST:
+            return None
         content = self.text[self.starts[line - 1] : self.end_of(line)]
         content = content.removesuffix("\n").removesuffix("\r")
         index = column - 1 if unit == "characters" else _characters(content, column - 1, unit)
         return None if index is None or index > len(content) else self.starts[line - 1] + index
 
 
-def as_lines(text: str, edits: list[Edit], lines: tuple[int, int]) -> Replacement | None:
-    """Express edits as one replacement that covers ``lines``.
+def as_lines(index: Lines, edits: list[Edit], lines: tuple[int, int]) -> Replacement | None:
+    """Express edits of a file as one replacement that covers ``lines``.
 
-    None if the edits overlap, leave the file, or reach more than `REACH` lines beyond ``lines``.
+    None if the edits overlap, leave the file, reach more than `REACH` lines beyond ``lines``, or if that is
+    very much text.
     """
-    index = Lines(text)
+    text = index.text
     ordered = sorted(edits, key=lambda edit: (edit.start, edit.end))
     if not ordered or not index.count or lines[1] > index.count:
         return None
@@ -87,6 +107,8 @@ def as_lines(text: str, edits: list[Edit], lines: tuple[int, int]) -> Replacemen
     end = ordered[-1].end
     whole = end > ordered[-1].start and text[end - 1] == "\n"
     last = max(lines[1], min(index.line_at(end - 1 if whole else end), index.count))
+    if index.end_of(last) - index.starts[first - 1] > _LONGEST:
+        return None
     new = _applied(text, ordered, index.starts[first - 1], index.end_of(last))
     if new and not new.endswith("\n") and last < index.count:
         # The last newline is gone: the next line is joined to this one and belongs to the replacement.

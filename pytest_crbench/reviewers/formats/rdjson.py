@@ -96,23 +96,24 @@ def _with_suggestion(
         return comment
     found = None
     flags = comment.flags
-    if comment.lines is not None and comment.path is not None and (text := context.head.text(comment.path)):
+    if comment.lines is not None and comment.path is not None and (lines := context.head.lines(comment.path)):
         # Ruff counts characters, not bytes, in spite of the format.
         unit: Unit = "characters" if _dict(source).get("name") == "ruff" else "utf-8"
-        edits = [_edit(Lines(text), _dict(s), unit) for s in suggestions[:200]]
+        edits = [_edit(lines, _dict(s), unit) for s in suggestions[:200]]
         known = [edit for edit in edits if edit is not None]
         if len(known) == len(suggestions):
-            found = as_lines(text, known, comment.lines)
+            found = as_lines(lines, known, comment.lines)
             if found is None and len(known) > 1 and _alternatives(known):
-                found = as_lines(text, known[:1], comment.lines)
+                found = as_lines(lines, known[:1], comment.lines)
                 flags = (*flags, "several-suggestions")
-    return placed(replace(comment, flags=flags), found)
+    return placed(replace(comment, flags=flags), found, context)
 
 
-def placed(comment: ReviewComment, found: Replacement | None) -> ReviewComment:
+def placed(comment: ReviewComment, found: Replacement | None, context: ParseContext) -> ReviewComment:
     """Give a comment its suggestion; flags a range that had to grow, or a suggestion that is lost."""
     if found is None or len(found.text) > BODY_LIMIT:
         return replace(comment, flags=(*comment.flags, "suggestion-lost"))
+    context.room.add(found.text)
     grown = ("range-widened",) if found.lines != comment.lines else ()
     return replace(comment, lines=found.lines, suggestion=clean(found.text), flags=(*comment.flags, *grown))
 

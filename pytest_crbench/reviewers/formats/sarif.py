@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ...core.text import printable
-from .base import Parsed, Unreadable
-from .draft import draft
+from .base import PATH_LIMIT, Parsed, Unreadable
+from .draft import BODY_LIMIT, draft
 from .edits import as_lines
 from .jsontext import whole
 from .paths import OUTSIDE, from_uri, repository_path
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ...core.model import ReviewComment
     from .base import ParseContext
-    from .edits import Unit
+    from .edits import Lines, Unit
 
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{(\d{1,3})\}")
 #: Kinds of result that are no findings (SARIF 3.27.9).
@@ -94,6 +94,8 @@ class _Run:
 
     run: Mapping[str, Any]
     context: ParseContext
+    #: Rules by id, by the identity of their list, which the run keeps alive.
+    indexes: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     def comment(self, result: Mapping[str, Any]) -> ReviewComment:
         rule = self._rule(result)
@@ -101,8 +103,8 @@ class _Run:
         place = places[0] if places else {}
         raw_path = self._path(_dict(place.get("artifactLocation")))
         path, _ = repository_path(raw_path, self.context)
-        text = self.context.head.text(path) if path else None
-        start, end = lines_of(_dict(place.get("region")), text)
+        head = self.context.head.lines(path) if path else None
+        start, end = lines_of(_dict(place.get("region")), head)
         body = self._message(_dict(result.get("message")), rule)
         for other in places[1:]:
             where = from_uri(str(_dict(other.get("artifactLocation")).get("uri", "?")))
@@ -117,24 +119,24 @@ class _Run:
             severity=result.get("level") or _dict(rule.get("defaultConfiguration")).get("level") or "warning",
             rule=result.get("ruleId") or rule.get("id"),
         )
-        return self._fixed(comment, _list(result.get("fixes")), text)
+        return self._fixed(comment, _list(result.get("fixes")), head)
 
-    def _fixed(self, comment: ReviewComment, fixes: list[Any], text: str | None) -> ReviewComment:
+    def _fixed(self, comment: ReviewComment, fixes: list[Any], head: Lines | None) -> ReviewComment:
         """Add the first fix; several are alternatives (SARIF 3.27.30)."""
         if not fixes:
             return comment
         changes = _list(_dict(fixes[0]).get("artifactChanges"))
         found = None
-        if len(changes) == 1 and comment.lines and comment.path and text and OUTSIDE not in comment.flags:
+        if len(changes) == 1 and comment.lines and comment.path and head and OUTSIDE not in comment.flags:
             change = _dict(changes[0])
             path, _ = repository_path(self._path(_dict(change.get("artifactLocation"))), self.context)
-            edits = [edit_of(_dict(r), text, self._unit) for r in _list(change.get("replacements"))]
+            edits = [edit_of(_dict(r), head, self._unit) for r in _list(change.get("replacements"))]
             known = [edit for edit in edits if edit is not None]
             if path == comment.path and len(known) == len(edits):
-                found = as_lines(text, known, comment.lines)
+                found = as_lines(head, known, comment.lines)
         if len(fixes) > 1 and found is not None:
             comment = replace(comment, flags=(*comment.flags, "several-suggestions"))
-        return placed(comment, found)
+        return placed(comment, found, self.context)
 
     @property
     def _unit(self) -> Unit:
@@ -154,9 +156,18 @@ class _Run:
         if not isinstance(wanted, str):
             return {}
         # An id may be hierarchical: "CA1000/1" is described by the rule "CA1000".
-        names = {wanted, wanted.rpartition("/")[0] or wanted}
-        matching = [r for r in _list(rules) if isinstance(r, dict) and r.get("id") in names]
-        return next((r for r in matching if r["id"] == wanted), matching[0] if matching else {})
+        known = self._by_id(_list(rules))
+        return known.get(wanted) or known.get(wanted.rpartition("/")[0]) or {}
+
+    def _by_id(self, rules: list[Any]) -> Mapping[str, Any]:
+        """The rules of a component by id; of several with one id, the first."""
+        if id(rules) not in self.indexes:
+            found: dict[str, Any] = {}
+            for rule in rules:
+                if isinstance(rule, dict) and isinstance(rule.get("id"), str):
+                    found.setdefault(rule["id"], rule)
+            self.indexes[id(rules)] = found
+        return self.indexes[id(rules)]
 
     def _message(self, message: Mapping[str, Any], rule: Mapping[str, Any]) -> str:
         text = message.get("text") or message.get("markdown")
@@ -178,13 +189,15 @@ class _Run:
         uri, base = location.get("uri"), location.get("uriBaseId")
         if not isinstance(uri, str) or not uri:
             return None
+        if len(uri) > 3 * PATH_LIMIT:  # as long as that no path is, whatever of it is escaped
+            return uri[: 3 * PATH_LIMIT]
         path = from_uri(uri)
         for _ in range(_MAX_BASES):
             if not isinstance(base, str) or path.startswith("/"):
                 break
             known = _dict(_dict(self.run.get("originalUriBaseIds")).get(base))
             base, prefix = known.get("uriBaseId"), known.get("uri")
-            if not isinstance(prefix, str) or not prefix:
+            if not isinstance(prefix, str) or not 0 < len(prefix) <= PATH_LIMIT:
                 continue
             joined = from_uri(prefix).rstrip("/") + "/" + path
             if base is None and prefix.startswith("file:"):
@@ -197,13 +210,20 @@ class _Run:
 
 
 def _filled(text: str, arguments: list[Any]) -> str:
+    """Put arguments in the place of ``{0}`` and so on, as long as the message is not longer than is kept."""
+    left = BODY_LIMIT
+
     def value(match: re.Match[str]) -> str:
+        nonlocal left
         if match[1] is None:
             return match[0][0]
         found = _at(arguments, int(match[1]))
-        return found if isinstance(found, str) else match[0]
+        if not isinstance(found, str) or left < 0:
+            return match[0]
+        left -= len(found)
+        return found[: 2 * BODY_LIMIT]
 
-    return _PLACEHOLDER.sub(value, text)
+    return _PLACEHOLDER.sub(value, text[: 2 * BODY_LIMIT])
 
 
 def _at(items: Any, index: Any) -> Any:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .edits import Unit
 
 
-def lines_of(region: Mapping[str, Any], text: str | None) -> tuple[Any, Any]:
+def lines_of(region: Mapping[str, Any], lines: Lines | None) -> tuple[Any, Any]:
     """Return the raw first and last line of a region; offsets need the file's text."""
     start, end = region.get("startLine"), region.get("endLine")
     if start is not None or end is not None:
@@ -22,15 +22,14 @@ def lines_of(region: Mapping[str, Any], text: str | None) -> tuple[Any, Any]:
         if first is not None and last is not None and last > first and region.get("endColumn") == 1:
             return first, last - 1
         return start, end
-    span = _offsets(region, text) if text else None
-    if span is None or not text:
+    span = _offsets(region, lines) if lines and lines.text else None
+    if span is None or lines is None:
         return None, None
-    lines = Lines(text)
     first_offset, end_offset = span
     return lines.line_at(first_offset), lines.line_at(max(first_offset, end_offset - 1))
 
 
-def edit_of(replacement: Mapping[str, Any], text: str, unit: Unit) -> Edit | None:
+def edit_of(replacement: Mapping[str, Any], lines: Lines, unit: Unit) -> Edit | None:
     """Return the edit that a ``replacement`` makes; None if the text does not have its region."""
     region = replacement.get("deletedRegion")
     content = replacement.get("insertedContent")
@@ -38,9 +37,9 @@ def edit_of(replacement: Mapping[str, Any], text: str, unit: Unit) -> Edit | Non
     if not isinstance(region, dict) or not isinstance(new, str) or (content and "binary" in content):
         return None
     if region.get("startLine") is None:
-        span = _offsets(region, text)
+        span = _offsets(region, lines)
         return None if span is None else Edit(*span, new)
-    lines = Lines(text)
+    text = lines.text
     first = line_number(region["startLine"])
     last = line_number(region.get("endLine", first))
     if first is None or last is None:
@@ -50,24 +49,22 @@ def edit_of(replacement: Mapping[str, Any], text: str, unit: Unit) -> Edit | Non
         end = lines.offset(last, line_number(region["endColumn"]) or 0, unit)
     elif last <= lines.count:  # without an end column a region ends with its last line, the newline excluded
         end = lines.end_of(last)
-        end -= len(text[:end]) - len(text[:end].removesuffix("\n").removesuffix("\r"))
+        end -= 2 if text[max(end - 2, 0) : end] == "\r\n" else text[max(end - 1, 0) : end] in ("\n", "\r")
     else:
         end = None
     return None if start is None or end is None or end < start else Edit(start, end, new)
 
 
-def _offsets(region: Mapping[str, Any], text: str) -> tuple[int, int] | None:
+def _offsets(region: Mapping[str, Any], lines: Lines) -> tuple[int, int] | None:
     start, length = _number(region.get("charOffset")), _number(region.get("charLength", 0))
     if start is None:
         start, length = _number(region.get("byteOffset")), _number(region.get("byteLength", 0))
         if start is None or length is None:
             return None
-        data = text.encode()
-        if start + length > len(data):
+        if start + length > len(lines.encoded[0]):
             return None
-        head = data[:start].decode("utf-8", "replace")
-        return len(head), len(head) + len(data[start : start + length].decode("utf-8", "replace"))
-    if length is None or start + length > len(text):
+        return lines.of_byte(start), lines.of_byte(start + length)
+    if length is None or start + length > len(lines.text):
         return None
     return start, start + length
 

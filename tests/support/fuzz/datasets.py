@@ -161,13 +161,13 @@ def _folder(folder: Path) -> Path:
         (one / "base" / "a.py").write_text("x = 1\n")
         (one / "t.py").write_text("def test_it():\n    assert 0\n")
         (one / "loop").symlink_to("loop")
-        (folder / "sound.toml").write_text(_SOUND)
-    (one / "instance.toml").write_text(_SOUND)
+        (folder / "sound.toml").write_text(SOUND)
+    (one / "instance.toml").write_text(SOUND)
     (root / "dataset.toml").unlink(missing_ok=True)
     return root
 
 
-_SOUND = """\
+SOUND = """\
 schema = 1
 id = "one"
 language = "Python"
@@ -239,7 +239,7 @@ def _validation(source: Source) -> Any:
         ["", "[validation]\nrepeats = 3\n", '[validation]\nx = """\n[y]\n"""\n', "[validation] # x\n"]
     )
     names = _exceptions(source)
-    return _SOUND.replace('"b"', body) + after, names
+    return SOUND.replace('"b"', body) + after, names
 
 
 def _exceptions(source: Source) -> list[str]:

@@ -30,7 +30,7 @@ _MOST_TEXT = 80 * 1024**2
 def targets() -> list[Target]:
     """One target for each format, and one for each of the parts that they share."""
     return [
-        *(Target(f"review-{name}", _documents(name), partial(_read, name)) for name in PARSERS),
+        *(Target(f"review-{name}", _documents(name), partial(read, name)) for name in PARSERS),
         Target("review-round-trip", listed(_comment, 6), _round_trip),
         Target("review-paths", sometimes(either(PATH, text, _odd_path)), _path),
         Target("review-edits", _edits, _edit),
@@ -44,7 +44,8 @@ def _documents(name: str) -> Maker:
     return either(*own * (5 // len(own)), *rest)
 
 
-def _read(name: str, raw: bytes, folder: Path) -> None:
+def read(name: str, raw: bytes, folder: Path) -> None:
+    """Read one document by one parser, and look at what came of it."""
     context = _context(folder)
     with refused(Unreadable):
         parsed = parse(raw, name, context)
@@ -55,7 +56,7 @@ def _read(name: str, raw: bytes, folder: Path) -> None:
 def read_in_every_format(raw: bytes, folder: Path) -> None:
     """Read one document by every parser."""
     for name in PARSERS:
-        _read(name, raw, folder)
+        read(name, raw, folder)
 
 
 def _examine(parsed: Parsed) -> None:
@@ -173,7 +174,7 @@ def _edits(source: Source) -> Any:
 def _edit(value: Any, _folder: Path) -> None:
     """Edits said as one replacement of whole lines give the same text."""
     content, edits, pair = value
-    found = as_lines(content, edits, tuple(pair))
+    found = as_lines(Lines(content), edits, tuple(pair))
     if found is None:
         return
     index = Lines(content)

@@ -30,14 +30,14 @@ def targets() -> list[Target]:
     """All that comes back out of a sandbox in which somebody else's code ran."""
     return [
         Target(
-            "test-records", either(_records, altered([_honest(passed=True), _honest(passed=False)])), _observe
+            "test-records", either(_records, altered([honest(passed=True), honest(passed=False)])), _observe
         ),
         Target("recorder-lines", _lines, _take),
         Target("sealed-result", _sealed, _open),
     ]
 
 
-def _honest(*, passed: bool) -> list[dict[str, Any]]:
+def honest(*, passed: bool) -> list[dict[str, Any]]:
     """The records of a run that nobody bends."""
     tests = [f"{name}::test_it" for name in _FILES]
     found: list[dict[str, Any]] = [{"event": "collected", "tests": tests}]
@@ -70,13 +70,13 @@ def _records(source: Source) -> Any:
         },
         20,
     )  # fmt: skip
-    honest = _honest(passed=source.chance(2))
+    found = honest(passed=source.chance(2))
     for _ in range(source.below(4)):
-        at = source.below(len(honest) + 1)
-        honest[at : at + source.below(3)] = [
+        at = source.below(len(found) + 1)
+        found[at : at + source.below(3)] = [
             sometimes(record, 8, anything)(source) for _ in range(source.below(3))
         ]
-    return honest
+    return found
 
 
 def _observe(records: Any, _folder: Path) -> None:
@@ -116,7 +116,7 @@ def _whole(records: list[Any]) -> bool:
     """Whether the records hold every step of the hidden test, the call of every canary, and the end."""
     wanted = [
         {key: value for key, value in record.items() if key not in ("message", "exitstatus")}
-        for record in _honest(passed=True)
+        for record in honest(passed=True)
         if record.get("test", "").startswith("test_h")
         or record.get("when") == "call"
         or record["event"] in ("collected", "finished")
