@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import asdict
+from math import isfinite
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
@@ -76,6 +77,8 @@ def _notes(plain: dict[str, Any]) -> dict[str, Any]:
     duration = plain.get("duration", 0.0)
     _expect(str, *warnings)
     _expect((int, float), duration, *usage.values())
+    if not all(map(isfinite, (duration, *usage.values()))):
+        raise ValueError("a number that is none")
     return {"warnings": warnings, "duration": duration, "usage": usage}
 
 
