@@ -13,7 +13,8 @@ OPTIONS: tuple[tuple[str, str, str, str], ...] = (
         "value",
         "SPEC",
         "reviewer under test: human, none, module:attribute, cmd:TEMPLATE, "
-        "file:TEMPLATE or a registered name; turns the benchmark on",
+        "file:TEMPLATE, llm:none, llm:bm25, llm:embedding, llm:agent or a registered name; turns the "
+        "benchmark on",
     ),
     (
         "review-format",
@@ -43,6 +44,21 @@ OPTIONS: tuple[tuple[str, str, str, str], ...] = (
         "run a cmd: reviewer in a container of this image, which holds nothing but the pull request",
     ),
     ("reviewer-network", "flag", "", "let the reviewer's container use the network"),
+    ("reviewer-model", "value", "NAME", "model of an llm: reviewer (default: --crbench-model)"),
+    (
+        "reviewer-snippets",
+        "value",
+        "N",
+        "snippets of the head that llm:bm25 and llm:embedding show (default 3)",
+    ),
+    ("reviewer-temperature", "value", "NUMBER", "sampling temperature of an llm: reviewer (default 0.7)"),
+    ("reviewer-top-p", "value", "NUMBER", "top_p of an llm: reviewer (default 0.95)"),
+    (
+        "reviewer-top-k",
+        "value",
+        "N",
+        "top_k of an llm: reviewer, where the endpoint takes it (default 20; 0: never sent)",
+    ),
     ("agent", "value", "SPEC", "coding agent: llm (default), suggestions, reference, none, cmd:TEMPLATE"),
     ("agent-timeout", "value", "SECONDS", "time limit of one revision (default 600)"),
     ("agent-env", "list", "NAME", "environment variable passed to a cmd: agent (repeatable)"),
@@ -109,7 +125,49 @@ OPTIONS: tuple[tuple[str, str, str, str], ...] = (
     ),
     ("replay", "value", "RUN", "take reviews and revisions from a recorded run; only hidden tests are run"),
     ("repeats", "value", "N", "evaluate each pull request N times (default 1)"),
-    ("scoring", "value", "NAMES", "what is scored: tests (default)"),
+    (
+        "scoring",
+        "value",
+        "NAMES",
+        "how reviews are scored: tests (hidden tests), matching (to reference comments), or both with a "
+        "comma (default: what each dataset was made for)",
+    ),
+    ("offline", "flag", "", "score without any repository: matching of reviews that were made elsewhere"),
+    ("line-tolerance", "value", "N", "matching: lines between two places that are still one (default 1)"),
+    (
+        "meaning",
+        "value",
+        "HOW",
+        "matching: how meanings are compared: judge (a model; default), embedding or exact",
+    ),
+    (
+        "file-level",
+        "value",
+        "POLICY",
+        "matching: what comments without lines match: nothing (default) or file (whatever is in that file)",
+    ),
+    ("judge-model", "value", "NAME", "matching: model of the judge (default: --crbench-model)"),
+    ("judge-votes", "value", "N", "matching: votes of the judge on each pair, an odd number (default 1)"),
+    ("embedding-model", "value", "NAME", "model of embeddings, for matching and for llm:embedding"),
+    (
+        "embedding-base-url",
+        "value",
+        "URL",
+        "OpenAI-compatible endpoint of embeddings (default: --crbench-base-url)",
+    ),
+    (
+        "embedding-threshold",
+        "value",
+        "SIMILARITY",
+        "matching: least cosine similarity of two comments that say the same (default 0.85)",
+    ),
+    (
+        "aacr-legacy",
+        "flag",
+        "",
+        "matching: the arithmetic of the evaluator that AACR-Bench was published with, faults included",
+    ),
+    ("classify", "flag", "", "matching: have a model sort unlabelled comments into the four categories"),
     (
         "fail-under",
         "list",

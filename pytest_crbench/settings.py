@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _SIZES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
-_SCORINGS = ("tests",)
+_SCORINGS = ("tests", "matching")
+_MEANINGS = ("judge", "embedding", "exact")
+_FILE_LEVELS = ("nothing", "file")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,15}")
 #: No system waits for longer (in seconds), or has as many of anything.
 _MOST = 1e9
@@ -35,6 +37,11 @@ class Settings:
     reviewer_env: tuple[str, ...] = ()
     reviewer_image: str | None = None
     reviewer_network: bool = False
+    reviewer_model: str | None = None
+    reviewer_snippets: int = 3
+    reviewer_temperature: float = 0.7
+    reviewer_top_p: float = 0.95
+    reviewer_top_k: int = 20
     agent: str = "llm"
     agent_timeout: float = 600.0
     agent_env: tuple[str, ...] = ()
@@ -65,7 +72,19 @@ class Settings:
     rerun_errors: bool = False
     replay: str | None = None
     repeats: int = 1
-    scoring: tuple[str, ...] = ("tests",)
+    #: Empty: what each dataset was made for.
+    scoring: tuple[str, ...] = ()
+    offline: bool = False
+    line_tolerance: int = 1
+    meaning: str = "judge"
+    file_level: str = "nothing"
+    judge_model: str | None = None
+    judge_votes: int = 1
+    embedding_model: str | None = None
+    embedding_base_url: str | None = None
+    embedding_threshold: float = 0.85
+    aacr_legacy: bool = False
+    classify: bool = False
     fail_under: tuple[str, ...] = ()
     fail_over: tuple[str, ...] = ()
     min_coverage: str | None = None
@@ -123,6 +142,12 @@ def _checked(settings: Settings) -> Settings:
             raise UsageError(
                 f"--crbench-scoring={_shown(scoring)}: unknown scoring; known: {', '.join(_SCORINGS)}"
             )
+    _one_of("--crbench-meaning", settings.meaning, _MEANINGS)
+    _one_of("--crbench-file-level", settings.file_level, _FILE_LEVELS)
+    if settings.judge_votes % 2 == 0:
+        raise UsageError(
+            f"--crbench-judge-votes={settings.judge_votes}: expected an odd number, so that votes decide"
+        )
     if settings.fail_if_regressed is not None and settings.baseline is None:
         raise UsageError(
             "--crbench-fail-if-regressed needs --crbench-baseline=RESULTS, the results.json of an earlier run"
@@ -139,6 +164,11 @@ def _checked(settings: Settings) -> Settings:
     if settings.ca_bundle is not None and not _is_file(settings.ca_bundle):
         raise UsageError(f"--crbench-ca-bundle={_shown(settings.ca_bundle)}: no such file")
     return settings
+
+
+def _one_of(option: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise UsageError(f"{option}={_shown(value)}: expected one of {', '.join(known)}")
 
 
 def _register_credentials(name: str, value: Any) -> None:
@@ -241,6 +271,13 @@ def _number(option: str, value: Any) -> float:
     return number
 
 
+def _share(option: str, value: Any) -> float:
+    number = 0.0 if str(value).strip() in ("0", "0.0") else _number(option, value)
+    if number > 1:
+        raise UsageError(f"{option}={_shown(value)}: expected a number from 0 to 1")
+    return number
+
+
 def _temperature(option: str, value: Any) -> float:
     return 0.0 if str(value).strip() in ("0", "0.0") else _number(option, value)
 
@@ -262,6 +299,10 @@ _CONVERT: dict[str, Callable[[str, Any], Any]] = {
     "reviewer_exit_ok": _integers,
     "reviewer_env": _variables,
     "reviewer_network": _flag,
+    "reviewer_snippets": _integer(0),
+    "reviewer_temperature": _temperature,
+    "reviewer_top_p": _share,
+    "reviewer_top_k": _integer(0),
     "agent_timeout": _number,
     "agent_env": _variables,
     "agent_command_timeout": _number,
@@ -285,6 +326,12 @@ _CONVERT: dict[str, Callable[[str, Any], Any]] = {
     "rerun_errors": _flag,
     "repeats": _integer(1),
     "scoring": _words,
+    "offline": _flag,
+    "line_tolerance": _integer(0),
+    "judge_votes": _integer(1),
+    "embedding_threshold": _share,
+    "aacr_legacy": _flag,
+    "classify": _flag,
     "fail_under": _texts,
     "fail_over": _texts,
     "baseline": _path,

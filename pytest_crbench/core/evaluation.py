@@ -22,10 +22,11 @@ from .totals import SHARED_STAGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from ..runners.protocol import Runner
-    from ..sandbox.protocol import EnvironmentRef
+    from ..sandbox.protocol import EnvironmentRef, Sandbox
     from .evaluate import Evaluator, Workspace
     from .model import Check, Instance
 
@@ -168,6 +169,8 @@ class Evaluation:
             directory=self.directory,
             repeat=self.repeat,
             log=self.log,
+            head=self.trees.head,
+            sandbox=self._agent_sandbox,
         )
         try:
             review = self.owner.parts.reviewer.review(task)
@@ -225,21 +228,25 @@ class Evaluation:
         return records.revision_to(revision)
 
     def _agent_task(self) -> AgentTask:
-        parts, limits = self.owner.parts, self.owner.limits
+        parts = self.owner.parts
         return AgentTask(
             pull_request=self.pull_request,
             review=self.review,
             diff=self.workspace.diff,
             head=self.trees.head,
             checkout=self.workspace.copy_to,
-            sandbox=lambda: parts.backend.open(
-                self.environment, self.trees.head, limits=limits, git=self.workspace.git_dir
-            ),
+            sandbox=self._agent_sandbox,
             capture=lambda edited: parts.capture(self.trees.head, edited),
             fixed=self.fixed,
             directory=self.directory,
             repeat=self.repeat,
             log=self.log,
+        )
+
+    def _agent_sandbox(self) -> AbstractContextManager[Sandbox]:
+        """Open a fresh sandbox for a model's commands: head, and the two-commit repository."""
+        return self.owner.parts.backend.open(
+            self.environment, self.trees.head, limits=self.owner.limits, git=self.workspace.git_dir
         )
 
     def fixed(self) -> Tree:

@@ -16,6 +16,8 @@ from .status import Status
 Kind = Literal["behavioral", "structural"]
 Side = Literal["left", "right"]
 Level = Literal["inline", "file", "general"]
+#: How a check is decided: by its hidden test, or by matching the review's comments to the reference.
+Scoring = Literal["tests", "matching"]
 Arm = Literal["review", "human", "none", "unguided", "placebo"]
 Category = Literal[
     "Functional Correctness",
@@ -142,14 +144,20 @@ class Environment:
 
 @dataclass(frozen=True)
 class Check:
-    """One human comment and the hidden test that stands for it. ``test`` is the test file's source."""
+    """One thing that a good review must get right: a reference comment, and maybe a hidden test.
+
+    ``test`` is the source of the test file that stands for the comment; "" if there is none: such a check
+    can be matched, not run. ``category`` is one of `Category` where there is a test, else the dataset's own
+    word. ``facets`` adds to, and overrides, what results of this check are grouped by.
+    """
 
     id: str
     comment: ReviewComment
-    kind: Kind
-    category: Category
+    kind: Kind | None
+    category: str
     test: str
     digest: str
+    facets: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -171,16 +179,19 @@ class Instance:
     #: Digest of what reviewers and agents see: the trees, title and body; not of tests or comments.
     request_digest: str = ""
     path: Path | None = None
+    #: Comments that experts have rejected: a review is not measured by them, but hits are counted.
+    rejected: tuple[ReviewComment, ...] = ()
 
     def facets(self, check: Check) -> dict[str, str]:
         """Return the named properties that results of ``check`` are grouped by."""
         return {
-            "kind": check.kind,
+            **({"kind": check.kind} if check.kind else {}),
             "category": check.category,
             "language": self.language,
             "repo": self.repo or self.id,
             "origin": self.origin,
             "level": check.comment.level,
+            **check.facets,
         }
 
 
@@ -194,6 +205,8 @@ class Dataset:
     instances: tuple[Instance, ...]
     digest: str
     path: Path | None = None
+    #: How its checks are scored if nothing else is asked for.
+    scoring: Scoring = "tests"
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,10 @@ class ReviewTask:
 
     ``checkout`` writes a private copy of the two-commit repository to a new folder. ``directory`` is the
     evaluation's folder in the run directory, where raw output goes; ``instance`` is for reviewers that are
-    part of the harness (``human``, ``file:``) and is never shown to a program under test.
+    part of the harness (``human``, ``file:``) and is never shown to a program under test. ``head`` is the
+    pull request's head tree, not to be written to, and ``sandbox`` opens a fresh sandbox holding it and the
+    repository as ``.git``: for reviewers of the harness that look around or run commands. Without a
+    repository (``--crbench-offline``) both are None, the diff is empty, and ``checkout`` fails.
     """
 
     instance: Instance
@@ -30,6 +33,8 @@ class ReviewTask:
     directory: Path
     repeat: int
     log: Callable[[str], None]
+    head: Tree | None = None
+    sandbox: Callable[[], AbstractContextManager[Sandbox]] | None = None
 
 
 @dataclass(frozen=True)
