@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .. import prompts
-from ..core.text import clean, printable
+from ..core import fences
+from ..core.fences import clip
+from ..core.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,16 +27,7 @@ _FINDING_LIMIT = 8_000
 _TITLE_LIMIT = 500
 _DESCRIPTION_LIMIT = 20_000
 
-_FENCE = re.compile(
-    r"<(?=\s*/?\s*(?:pull_request_(?:title|description|diff)|review_finding)\b)", re.IGNORECASE
-)
-#: Control characters, overrides of the direction, and what no human reader of a comment would see but a
-#: model reads. Joiners and byte order marks stay: honest texts and files have them.
-_CONTROL = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
-    "\U000e0000-\U000e0fff]"
-)
-_ESCAPE_SEQUENCE = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
+_OWN = fences.tags("pull_request_title", "pull_request_description", "pull_request_diff", "review_finding")
 
 
 @dataclass(frozen=True)
@@ -81,20 +74,7 @@ def findings(comments: Sequence[ReviewComment]) -> str:
 
 def fence(text: str) -> str:
     """Make untrusted text safe to stand between our tags: it can neither close nor open one."""
-    return _FENCE.sub("&lt;", visible(text))
-
-
-def visible(text: str) -> str:
-    """Drop terminal escape sequences, replace other control characters and lone surrogates."""
-    return _CONTROL.sub("\ufffd", _ESCAPE_SEQUENCE.sub("", clean(text)))
-
-
-def clip(text: str, limit: int) -> str:
-    """Keep head and tail of ``text`` within about ``limit`` characters, and say what is left out."""
-    if len(text) <= limit:
-        return text
-    half = limit // 2
-    return f"{text[:half]}\n[... {len(text) - 2 * half} characters left out ...]\n{text[-half:]}"
+    return fences.fence(text, _OWN)
 
 
 def clip_diff(diff: str, wanted: Sequence[str], limit: int = DIFF_LIMIT) -> tuple[str, tuple[str, ...]]:

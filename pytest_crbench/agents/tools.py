@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..core import plainjson
+from ..core.fences import clip, visible
 from ..core.model import File
 from ..core.text import clean, decode
-from .prompt import clip, visible
 
 if TYPE_CHECKING:
     from ..llm.completion import ToolCall

@@ -18,7 +18,7 @@ from . import completion
 from .retry import DeadlineError, Failure, Patience, of_status
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from openai import OpenAI
 
@@ -79,6 +79,8 @@ class Model:
         deadline: float | None = None,
         cache_key_extra: Any = None,
         patience: float | None = None,
+        response_format: Mapping[str, Any] | None = None,
+        usable: Callable[[Completion], bool] | None = None,
     ) -> Completion:
         """Ask once, waiting out what passes.
 
@@ -89,6 +91,9 @@ class Model:
                 endpoint are not the caller's: they move it (and are told in ``Completion.lost``).
             cache_key_extra: plain JSON that tells apart questions that must not share an answer (repeats).
             patience: seconds that may be lost to failures, if less than ``self.patience.total``.
+            response_format: the form of the answer, as OpenAI's parameter of that name.
+            usable: says whether an answer is kept for the next time; one that cannot be used is asked for
+                again then.
 
         Raises:
             DeadlineError: the deadline came while the endpoint was still answering.
@@ -97,7 +102,7 @@ class Model:
                 ``unauthorized``, ``not-found``, ``rejected``, ``unreadable`` or ``budget``; never holds the
                 key.
         """
-        request = self._request(messages, tools)
+        request = self._request(messages, tools, response_format)
         characters = len(json.dumps([request["messages"], request.get("tools")], ensure_ascii=False))
         question = {"base_url": urls.public(self.base_url), "request": request, "extra": cache_key_extra}
         key = self.cache.key(question) if self.cache else ""
@@ -112,7 +117,8 @@ class Model:
         answer = replace(completion.read(body, prompt_characters=characters), lost=lost)
         if self.ledger:
             self.ledger.add(answer.usage)
-        if self.cache and answer.finish_reason != "no-choices" and not self._tells_secret([question, body]):
+        kept = answer.finish_reason != "no-choices" and (usable is None or usable(answer))
+        if self.cache and kept and not self._tells_secret([question, body]):
             self.cache.put(key, question, body)
         return answer
 
@@ -142,11 +148,16 @@ class Model:
             raise self._unreadable(data, "no list of models").error() from None
 
     def _request(
-        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]] | None,
+        response_format: Mapping[str, Any] | None,
     ) -> dict[str, Any]:
         request: dict[str, Any] = {"model": self.model, "messages": list(messages), **self._sampling()}
         if tools:
             request["tools"] = list(tools)
+        if response_format:
+            request["response_format"] = dict(response_format)
         # A lone surrogate (from a file name or a comment) cannot be sent, and must not end the run.
         return cast("dict[str, Any]", json.loads(clean(json.dumps(request, ensure_ascii=False))))
 

@@ -56,6 +56,18 @@ def test_sampling_parameters_are_sent_only_when_set() -> None:
     assert second == {"model": "m", "max_tokens": 50, "top_k": 20}
 
 
+def test_the_form_of_an_answer_is_asked_for_and_what_is_unusable_is_not_kept(tmp_path: Path) -> None:
+    form = {"type": "json_object"}
+    with OpenAIServer([answer("prose"), answer("{}")], forever=True) as server:
+        asked = model(server, cache=CompletionCache(tmp_path))
+        said = [
+            asked.complete(ASK, response_format=form, usable=lambda got: got.text.startswith("{")).text
+            for _ in range(4)
+        ]
+    assert said == ["prose", "{}", "{}", "{}"]
+    assert [r["response_format"] for r in server.requests] == [form, form]
+
+
 @pytest.mark.parametrize("code", [408, 429, 500, 502, 503, 529])
 def test_what_passes_is_retried(code: int) -> None:
     with OpenAIServer([status(code), status(code), answer("at last")]) as server:
