@@ -7,20 +7,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core import urls
 from ..core.errors import UsageError
 from ..core.text import printable
+from ..llm.access import BASE_URL_VARIABLE, KEY_VARIABLES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ..llm.access import Access
     from ..llm.client import Model
     from ..llm.usage import Price
     from .loop import Bounds
     from .protocol import Agent
 
-KEY_VARIABLES = ("CRBENCH_API_KEY", "OPENAI_API_KEY")
-BASE_URL_VARIABLE = "OPENAI_BASE_URL"
+__all__ = ["BASE_URL_VARIABLE", "KEY_VARIABLES", "AgentOptions", "load"]
+
 _POSITIVE = (
     *("timeout", "max_steps", "max_tokens", "max_cost", "command_timeout"),
     *("format_error_limit", "output_limit", "patience", "total_tokens", "total_cost"),
@@ -145,54 +146,32 @@ def _bounds(options: AgentOptions, price: Price | None) -> Bounds:
     )
 
 
+def _access(options: AgentOptions, price: Price | None, environ: Mapping[str, str]) -> Access:
+    from ..llm.access import Access
+
+    return Access(
+        environ,
+        base_url=options.base_url,
+        key_variable=options.api_key_variable,
+        patience=options.patience,
+        cache=options.cache,
+        ledger=options.ledger,
+        total_tokens=options.total_tokens,
+        total_cost=options.total_cost,
+        price=price,
+    )
+
+
 def _model(options: AgentOptions, price: Price | None, environ: Mapping[str, str]) -> Model:
-    base_url = options.base_url or environ.get(BASE_URL_VARIABLE)
-    key = _key(options, environ)
-    missing = [
-        *([] if options.model else ["a model"]),
-        # A local endpoint takes any key, the public one does not.
-        *([] if key or base_url else ["a key"]),
-    ]
-    if missing:
+    access = _access(options, price, environ)
+    if missing := access.missing(options.model):
         raise UsageError(
-            f"the coding agent `llm` needs {' and '.join(missing)}. Set --crbench-model=NAME, and a key in "
-            f"{options.api_key_variable or ' or '.join(KEY_VARIABLES)} "
+            f"the coding agent `llm` needs {missing}. Set --crbench-model=NAME, and a key in "
+            f"{access.key_names} "
             "(for a local OpenAI-compatible endpoint: --crbench-base-url=URL; no key is needed). "
             "Or choose an agent that needs neither: "
             "--crbench-agent=suggestions applies the suggestion blocks of the comments, "
             "--crbench-agent='cmd:TEMPLATE' runs a program of yours."
         )
     assert options.model is not None
-    return _make_model(options, price, options.model, base_url, key)
-
-
-def _make_model(
-    options: AgentOptions, price: Price | None, name: str, base_url: str | None, key: str
-) -> Model:
-    from ..llm.cache import CompletionCache
-    from ..llm.client import DEFAULT_BASE_URL, Model
-    from ..llm.ledger import Ledger
-    from ..llm.retry import Patience
-
-    if base_url and not base_url.startswith(("http://", "https://")):
-        raise UsageError(f"--crbench-base-url={printable(base_url, 80)}: expected http://… or https://…")
-    if base_url:
-        urls.check(base_url, "--crbench-base-url")
-    ledger = None
-    if options.ledger is not None:
-        ledger = Ledger(options.ledger, options.total_tokens, options.total_cost, price)
-    return Model(
-        model=name,
-        base_url=base_url or DEFAULT_BASE_URL,
-        key=key,
-        temperature=options.temperature,
-        extra_body=options.extra_body,
-        patience=Patience(total=options.patience),
-        cache=CompletionCache(options.cache / "llm") if options.cache else None,
-        ledger=ledger,
-    )
-
-
-def _key(options: AgentOptions, environ: Mapping[str, str]) -> str:
-    names = (options.api_key_variable,) if options.api_key_variable else KEY_VARIABLES
-    return next((environ[name].strip() for name in names if environ.get(name, "").strip()), "")
+    return access.model(options.model, temperature=options.temperature, extra_body=options.extra_body)

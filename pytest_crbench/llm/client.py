@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qsl
 
@@ -16,6 +16,7 @@ from ..core.secrets import scrub, scrubbed
 from ..core.text import clean, decode, printable
 from . import completion
 from .retry import DeadlineError, Failure, Patience, of_status
+from .route import CHAT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from .cache import CompletionCache
     from .completion import Completion
     from .ledger import Ledger
+    from .route import Route
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 #: Bytes of a response that are read at most: no completion is that long.
@@ -113,7 +115,7 @@ class Model:
         if self.ledger:
             self.ledger.check()
         allowed = self.patience.total if patience is None else min(patience, self.patience.total)
-        body, lost = self._insist(request, deadline, allowed)
+        body, lost = self.post(CHAT, request, deadline, allowed)
         answer = replace(completion.read(body, prompt_characters=characters), lost=lost)
         if self.ledger:
             self.ledger.add(answer.usage)
@@ -170,10 +172,20 @@ class Model:
         }
         return {**{k: v for k, v in chosen.items() if v is not None}, **self.extra_body}
 
-    def _insist(
-        self, request: dict[str, Any], deadline: float | None, allowed: float
+    def post(
+        self, route: Route, request: dict[str, Any], deadline: float | None, allowed: float
     ) -> tuple[dict[str, Any], float]:
-        """Attempt until an answer comes or patience ends; returns the body and the seconds lost."""
+        """Attempt until an answer comes or patience ends; returns the body and the seconds lost.
+
+        Args:
+            route: what kind of question it is.
+            request: the body to send.
+            deadline: `time.monotonic` value at which the caller's time is up.
+            allowed: seconds that may be lost to failures.
+
+        Raises:
+            InfraError: as `complete`.
+        """
         self.prepare()  # not time that the endpoint lost
         lost, attempt = 0.0, 0
         while True:
@@ -182,7 +194,7 @@ class Model:
             left = None if deadline is None else deadline + lost - began
             if left is not None and left <= 0:
                 raise self._late()
-            outcome = self._attempt(request, self.patience.request if left is None else left)
+            outcome = self._attempt(route, request, self.patience.request if left is None else left)
             if not isinstance(outcome, Failure):
                 return outcome, lost
             lost += time.monotonic() - began
@@ -201,14 +213,15 @@ class Model:
             time.sleep(wait)
             lost += wait
 
-    def _attempt(self, request: dict[str, Any], left: float) -> dict[str, Any] | Failure:
+    def _attempt(self, route: Route, request: dict[str, Any], left: float) -> dict[str, Any] | Failure:
         """Make one HTTP request that ends within ``left`` seconds or the patience for one request."""
         import openai
 
         limit = min(left, self.patience.request)
         end = time.monotonic() + limit
         own = {k: v for k, v in request.items() if k not in self.extra_body}
-        create = cast("Any", self._client.chat.completions.with_streaming_response.create)
+        resource = reduce(getattr, route.resource, cast("Any", self._client))
+        create = resource.with_streaming_response.create
         try:
             with create(**own, extra_body=dict(self.extra_body) or None, timeout=limit) as response:
                 received = bytearray()
@@ -218,8 +231,8 @@ class Model:
                     if time.monotonic() > end:
                         return self._hanging(limit)
                     if len(received) > _BODY_LIMIT:
-                        return self._unreadable(bytes(received[:2000]), "too long")
-                return self._body(bytes(received), response.headers.get("content-type", ""))
+                        return self._unreadable(bytes(received[:2000]), "too long", route.noun)
+                return self._body(route, bytes(received), response.headers.get("content-type", ""))
         except openai.APITimeoutError:
             return self._hanging(limit)
         except openai.APIStatusError as error:
@@ -229,12 +242,12 @@ class Model:
                 return self._hanging(limit)
             return self._unconnected(error)
 
-    def _body(self, data: bytes, content_type: str) -> dict[str, Any] | Failure:
+    def _body(self, route: Route, data: bytes, content_type: str) -> dict[str, Any] | Failure:
         try:
             body = plainjson.parse(data)
         except ValueError:
-            return self._unreadable(data, content_type or "no content type")
-        if isinstance(body, dict) and "choices" in body and not (body.get("error") and not body["choices"]):
+            return self._unreadable(data, content_type or "no content type", route.noun)
+        if isinstance(body, dict) and route.key in body and not (body.get("error") and not body[route.key]):
             return body
         if isinstance(body, dict) and body.get("error"):
             # Gateways pass on a provider's failure as 200 with an error object.
@@ -242,7 +255,7 @@ class Model:
             code = error.get("code")
             status = int(code) if isinstance(code, int) and 400 <= code < 600 else 502
             return of_status(status, self._safe(json.dumps(error)), {}, self._where)
-        return self._unreadable(data, "JSON without choices")
+        return self._unreadable(data, f"JSON without {route.key}", route.noun)
 
     def _said(self, error: Any) -> str:
         body = error.body if isinstance(error.body, (dict, list)) else None
@@ -262,10 +275,10 @@ class Model:
     def _hanging(self, seconds: float) -> Failure:
         return Failure("timeout", f"{self._where} gave no answer within {seconds:.0f} s", retry=True)
 
-    def _unreadable(self, data: bytes, what: str) -> Failure:
+    def _unreadable(self, data: bytes, what: str, noun: str = CHAT.noun) -> Failure:
         begins = self._safe(decode(data[:2000])) or "(nothing)"
         message = (
-            f"{self._where} answered with what is not a chat completion ({printable(what, 60)}): {begins}. "
+            f"{self._where} answered with what is not a {noun} ({printable(what, 60)}): {begins}. "
             "Check --crbench-base-url (it ends in /v1) and what stands between (a proxy, a sign-in page)."
         )
         return Failure("unreadable", message, retry=False)

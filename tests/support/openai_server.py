@@ -9,6 +9,9 @@ below: `answer` (text), `run` (a call of the ``bash`` tool), `call` (any tool ca
 `calls` (several), `status` (an HTTP error with headers), `raw` (any body: HTML, half a JSON), `hang`,
 `drip` (white space for ever) and `drop` (closes the connection). When the script is used up, its last step
 repeats if ``forever`` is set; else the request is answered with status 400.
+
+Embeddings are served where ``embeddings`` is given: a function that makes the step from the request's body,
+such as ``vectors(words)``, where ``words`` makes a list of numbers of a text.
 """
 
 from __future__ import annotations
@@ -125,6 +128,21 @@ def reset(sent: bytes = b'{"choices": [') -> Step:
     return step
 
 
+def vectors(embed: Callable[[str], list[float]], *, tokens: int | None = 10) -> Callable[[Any], Step]:
+    """Answers to requests for embeddings, each text's vector made by ``embed``; in no particular order."""
+
+    def respond(body: dict[str, Any]) -> Step:
+        made = [
+            {"object": "embedding", "index": i, "embedding": embed(t)} for i, t in enumerate(body["input"])
+        ]
+        answered: dict[str, Any] = {"object": "list", "data": made[::-1], "model": body["model"]}
+        if tokens is not None:
+            answered["usage"] = {"prompt_tokens": tokens, "total_tokens": tokens}
+        return raw(json.dumps(answered))
+
+    return respond
+
+
 class OpenAIServer:
     """Serves a script on a free port of 127.0.0.1 while the ``with`` block runs.
 
@@ -140,12 +158,16 @@ class OpenAIServer:
         port: int = 0,
         certificate: tuple[str, str] | None = None,
         models: tuple[str, ...] | None = None,
+        embeddings: Callable[[dict[str, Any]], Step] | None = None,
     ) -> None:
         self.choose = script if callable(script) else None
         self.script = [] if callable(script) else list(script)
         #: What ``GET /models`` lists (None: the server has no such path), and how often it was asked.
         self.models = models
         self.asked_for_models = 0
+        self.embeddings = embeddings
+        #: Bodies of the requests for embeddings, which are not among `requests`.
+        self.embedded: list[dict[str, Any]] = []
         self.forever = forever
         self.scheme = "http" if certificate is None else "https"
         #: JSON bodies of the requests, in order, and their headers (lower-case names).
@@ -213,7 +235,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.path.partition("?")[0] != "/v1/chat/completions":
+        path = self.path.partition("?")[0]
+        if path == "/v1/embeddings" and self.owner.embeddings is not None:
+            with self.owner._lock:
+                self.owner.embedded.append(body)
+            self.owner.embeddings(body)(self)
+            return
+        if path != "/v1/chat/completions":
             self.reply(404, json.dumps({"error": {"message": f"no such path {self.path}"}}).encode())
             return
         step = self.owner._take({k.lower(): v for k, v in self.headers.items()}, body)
