@@ -67,7 +67,7 @@ class Examination:
         try:
             datasets = assemble.open_datasets(self.settings)
         except UsageError as error:
-            advice = "Correct it, or name another one by --dataset; crbench validate says more"
+            advice = "Correct it, or name another one by --dataset; crbench instances check says more"
             return [], [missing("dataset", printable(str(error), 600), advice)]
         found = []
         for dataset in datasets:

@@ -84,6 +84,8 @@ def _evaluate(settings: Settings, reviewer: str, name: str) -> Path:
     run_dir = settings.run_dir.absolute()
     dataset = open_dataset(settings.datasets[0])
     known = {instance.id for instance in dataset.instances}
+    if known.isdisjoint(INSTANCES):
+        raise UsageError(f"--dataset={settings.datasets[0]} is no copy of the bundled dataset: leave it out")
     before = {p.name for p in run_dir.glob("*")}
     empty = settings.cache.absolute() / "demo"
     empty.mkdir(parents=True, exist_ok=True)

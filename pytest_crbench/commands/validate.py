@@ -10,6 +10,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from ..core import temporary
+from ..core.text import printable
 from ..reporting.lines import many
 from .common import add_sandbox_options, settings_of
 
@@ -58,9 +59,19 @@ def run(args: argparse.Namespace) -> int:
     if args.repeats < 1 or args.jobs < 1:
         raise UsageError("--repeats and --jobs take whole numbers of at least 1")
     datasets = open_datasets(settings)
-    instances = [i for d in datasets for i in d.instances if not args.keyword or args.keyword in i.id]
-    if not instances:
+    chosen = [i for d in datasets for i in d.instances if not args.keyword or args.keyword in i.id]
+    if not chosen:
         raise UsageError(f"no instance matches -k {args.keyword}")
+    instances = [i for i in chosen if any(check.test for check in i.checks)]
+    if not instances:
+        named = " ".join(settings.datasets)
+        raise UsageError(
+            f"there is nothing to validate in {printable(named)}: its checks have no hidden tests. "
+            f"`crbench instances check {printable(named)}` looks at its files"
+        )
+    if len(instances) < len(chosen):
+        left = many(len(chosen) - len(instances), "instance")
+        print(f"crbench: {left} without hidden tests left out", flush=True)
     found, described = _validate(settings, instances, args)
     if args.json:
         from ..core.store import write_json

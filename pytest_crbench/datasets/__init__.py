@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from ..core.model import Dataset
 
 #: What may stand before the first colon of a dataset's name: how its files are to be read.
-KINDS = ("native",)
+KINDS = ("native", "aacr")
 
 
 def open_dataset(spec: str) -> Dataset:
@@ -18,36 +18,46 @@ def open_dataset(spec: str) -> Dataset:
     Args:
         spec: the name of a bundled dataset (``releases``), a folder of instances, or the folder of one
             instance; ``native:PATH`` says the kind. A bundled name wins over a folder of the same name:
-            write ``./releases`` for the folder.
+            write ``./releases`` for the folder. ``aacr:PATH`` is the folder of AACR-Bench's files.
 
     Raises:
         UsageError: if there is no such dataset, or one of its files is broken; all problems are listed.
     """
     from ..core.errors import UsageError
     from ..core.text import printable
-    from .native import load
 
-    kind, separator, rest = spec.partition(":")
-    if separator and kind in KINDS:
-        return load(_expand(rest))
-    if spec in bundled_names():
-        return load(bundled(spec))
-    path = _expand(spec)
-    if not _exists(path):
+    kind, path = located(spec)
+    if kind == "aacr":
+        from . import aacr
+
+        return aacr.load(path)
+    from . import native
+
+    if not spec.startswith("native:") and not _exists(path):
         raise UsageError(
             f"no dataset {printable(spec)!r}: neither a bundled one "
             f"({', '.join(bundled_names()) or 'none found'}) nor an existing folder. "
             "Name a folder that holds <id>/instance.toml, or one such <id> folder."
         )
-    return load(path)
+    return native.load(path)
+
+
+def located(spec: str) -> tuple[str, Path]:
+    """Return the kind of a dataset and where it would be loaded from, whether that is there or not."""
+    kind, separator, rest = spec.partition(":")
+    if separator and kind in KINDS:
+        return kind, _expand(rest)
+    return "native", bundled(spec) if spec in bundled_names() else _expand(spec)
 
 
 def folder_of(spec: str) -> Path:
     """Return the folder that a dataset would be loaded from, whether it is there or not."""
-    kind, separator, rest = spec.partition(":")
-    if separator and kind in KINDS:
-        return _expand(rest).absolute()
-    return bundled(spec) if spec in bundled_names() else _expand(spec).absolute()
+    kind, path = located(spec)
+    if kind == "aacr":
+        from . import aacr
+
+        path = aacr.folder_of(path)
+    return path.absolute()
 
 
 def bundled(name: str = "releases") -> Path:

@@ -25,6 +25,7 @@ from .schema import (
     InstanceFile,
     PypiSource,
     TreeSource,
+    stays_inside,
 )
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ def _check_environment(file: Path, table: EnvironmentTable, problems: Problems) 
             key = f"environment.requirements[{index}]"
             problems.add(file, key, requirement, 'a requirement such as "markupsafe" or "attrs>=22"')
     for index, root in enumerate(table.import_roots):
-        if not _stays_inside(root):
+        if not stays_inside(root):
             key = f"environment.import_roots[{index}]"
             problems.add(file, key, root, 'a folder of the tree, such as "src" or "."')
 
@@ -175,7 +176,7 @@ def _comments(file: Path, data: InstanceFile, problems: Problems) -> list[str]:
 
 
 def _check_place(file: Path, key: str, comment: CommentTable, problems: Problems) -> None:
-    if comment.path is not None and not _stays_inside(comment.path):
+    if comment.path is not None and not stays_inside(comment.path):
         problems.add(
             file, f"{key}.path", comment.path, "a file of the tree: POSIX path, relative to its root"
         )
@@ -196,7 +197,7 @@ def _check_place(file: Path, key: str, comment: CommentTable, problems: Problems
 def _test(file: Path, key: str, name: str, problems: Problems) -> str:
     folder = _real(file.parent)
     path = _real(folder / name)
-    if not _stays_inside(name) or not path.is_relative_to(folder):
+    if not stays_inside(name) or not path.is_relative_to(folder):
         problems.add(file, key, name, "a file inside the instance's folder")
     elif not name.endswith(".py"):
         problems.add(file, key, name, "a Python file (.py), as the runner is pytest")
@@ -282,10 +283,6 @@ def _tree_source(file: Path, table: TreeSource, problems: Problems) -> tuple[Sou
 def _url(file: Path, url: str) -> str:
     """Resolve a URL that is a path relative to the instance's folder."""
     return str(_real(file.parent / url)) if url.startswith(("./", "../")) else url
-
-
-def _stays_inside(path: str) -> bool:
-    return not path.startswith("/") and "\0" not in path and "\\" not in path and ".." not in path.split("/")
 
 
 def _there(path: Path, kind: Callable[[Path], bool]) -> bool:

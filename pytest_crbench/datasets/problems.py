@@ -22,11 +22,20 @@ _SHOWN = 50
 _ABSENT = object()
 
 
+class BrokenDatasetError(UsageError):
+    """A dataset that is there and cannot be used; ``problems`` says what is wrong, a line each."""
+
+    def __init__(self, message: str, problems: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.problems = problems
+
+
 @dataclass
 class Problems:
-    """Collects the problems of a dataset, so that all are told at once."""
+    """Collects the problems of a dataset, so that all are told at once; ``help`` says where keys are told."""
 
     found: list[str] = field(default_factory=list)
+    help: str = "docs/writing-an-instance.md"
 
     def add(self, file: Path, key: str, found: object, expected: str) -> None:
         """Note that ``key`` of ``file`` ("" for the whole file) holds ``found`` instead of ``expected``."""
@@ -34,14 +43,17 @@ class Problems:
         place = f"{name}: {key}" if key else name
         self.found.append(f"{place}: found {_shown(found)}, expected {expected}")
 
-    def add_invalid(self, file: Path, model: type[BaseModel], error: ValidationError) -> None:
-        """Note what a model found wrong in a file."""
+    def add_invalid(
+        self, file: Path, model: type[BaseModel], error: ValidationError, within: str = ""
+    ) -> None:
+        """Note what a model found wrong in a file, or in the part of it at the key ``within``."""
         for detail in error.errors(include_url=False):
-            self._add_detail(file, model, detail)
+            self._add_detail(file, model, detail, within)
 
-    def _add_detail(self, file: Path, model: type[BaseModel], detail: ErrorDetails) -> None:
+    def _add_detail(self, file: Path, model: type[BaseModel], detail: ErrorDetails, within: str) -> None:
         location = detail["loc"]
         info, owner, key = _locate(model, location)
+        key = f"{within}.{key}" if within and key else within or key
         kind = detail["type"]
         if kind == "missing":
             self.add(file, key, _ABSENT, _description(info))
@@ -60,7 +72,7 @@ class Problems:
         """Raise what was collected, if anything was.
 
         Raises:
-            UsageError: listing the problems of the dataset at ``path``.
+            BrokenDatasetError: listing the problems of the dataset at ``path``.
         """
         if not self.found:
             return
@@ -70,8 +82,8 @@ class Problems:
         ]
         if len(self.found) > _SHOWN:
             lines.append(f"  ... and {len(self.found) - _SHOWN} more")
-        lines.append("Mend these files; docs/writing-an-instance.md tells what each key means.")
-        raise UsageError("\n".join(lines))
+        lines.append(f"Mend these files; {self.help} tells what each key means.")
+        raise BrokenDatasetError("\n".join(lines), tuple(self.found))
 
 
 def _shown(value: object) -> str:

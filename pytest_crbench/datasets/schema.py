@@ -32,6 +32,11 @@ _PATCH = "a patch file (unified diff), relative to the instance's folder"
 _URL = "the URL of a git repository, or a path that starts with ./ or ../, relative to the instance's folder"
 
 
+def stays_inside(path: str) -> bool:
+    """Whether a POSIX path leads to a place below the folder that it is relative to."""
+    return not path.startswith("/") and "\0" not in path and "\\" not in path and ".." not in path.split("/")
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 

@@ -1,0 +1,68 @@
+"""What is odd about a dataset without being broken: told by ``crbench instances check``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..core.text import printable
+from . import located
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ..core.model import Check, Dataset, Instance
+
+
+@dataclass(frozen=True)
+class Note:
+    """One oddity: its name, what is done about it, and each place where it is."""
+
+    name: str
+    said: str
+    where: tuple[str, ...]
+
+
+def notes_of(spec: str, dataset: Dataset) -> list[Note]:
+    """Return what is odd about the dataset that ``spec`` names, as it was loaded; nothing is fetched or run.
+
+    Raises:
+        UsageError: if its files cannot be read any more.
+    """
+    kind, path = located(spec)
+    if kind == "aacr":
+        from .aacr_notes import notes
+
+        return notes(path)
+    from .native_notes import notes as native_notes
+
+    return native_notes(dataset)
+
+
+def noted(name: str, said: str, where: list[str]) -> list[Note]:
+    """Return a note, or none if it is nowhere."""
+    return [Note(name, said, tuple(printable(place) for place in where))] if where else []
+
+
+def checks_where(dataset: Dataset, odd: Callable[[Instance, Check], bool]) -> list[str]:
+    """Name the checks that are odd in one way."""
+    return [f"{i.id}::{c.id}" for i, c in every_check(dataset) if odd(i, c)]
+
+
+def every_check(dataset: Dataset) -> Iterator[tuple[Instance, Check]]:
+    """Every check with its instance, in the dataset's order."""
+    for instance in dataset.instances:
+        for check in instance.checks:
+            yield instance, check
+
+
+def repeats(dataset: Dataset, key: Callable[[Instance, Check], object]) -> list[str]:
+    """Name the checks of which an earlier one of the same instance has the same key."""
+    seen: set[tuple[str, object]] = set()
+    found = []
+    for instance, check in every_check(dataset):
+        name = (instance.id, key(instance, check))
+        if name in seen:
+            found.append(f"{instance.id}::{check.id}")
+        seen.add(name)
+    return found
