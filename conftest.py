@@ -31,6 +31,15 @@ def repo_root() -> Path:
 
 
 @pytest.fixture(scope="session")
+def aacr_data() -> Path:
+    """The folder of AACR-Bench's files, which are not part of this repository (CRBENCH_TEST_AACR)."""
+    folder = Path(os.environ.get("CRBENCH_TEST_AACR") or ROOT.parent / "shared" / "data" / "aacr")
+    if not (folder / "positive_samples.json").is_file():
+        pytest.skip(f"AACR-Bench's data is not in {folder} (CRBENCH_TEST_AACR names another folder)")
+    return folder
+
+
+@pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One cache for the session, also over the workers of xdist: each environment is built once.
 

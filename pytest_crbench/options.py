@@ -76,7 +76,7 @@ OPTIONS: tuple[tuple[str, str, str, str], ...] = (
         "dataset",
         "list",
         "PATH",
-        "dataset or instance folder, or the name of a bundled one (repeatable; default: releases)",
+        "dataset or instance folder, the name of a bundled one, or aacr:PATH (repeatable; default: releases)",
     ),
     ("sandbox", "value", "KIND", "auto (default), docker or local"),
     (
