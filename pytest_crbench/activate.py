@@ -14,6 +14,7 @@ from .settings import read
 
 if TYPE_CHECKING:
     from .core.model import Dataset
+    from .core.plan import Plan
     from .settings import Settings
 
 
@@ -139,7 +140,7 @@ def take_arguments(config: pytest.Config, settings: Settings, datasets: tuple[Da
         else:
             paths.append(argument)
     if prefixes:
-        _known(prefixes, datasets, settings.repeats)
+        _known(prefixes, datasets, settings.plan)
         config.args[:] = paths
         return Selection(datasets, tuple(prefixes))
     if not named:
@@ -161,10 +162,8 @@ def _place(path: Path, datasets: tuple[Dataset, ...]) -> str | None:
     return None
 
 
-def _known(prefixes: list[str], datasets: tuple[Dataset, ...], repeats: int) -> None:
-    from .core.identity import plan
-
-    ids = [node for node, *_ in plan(datasets, repeats)]
+def _known(prefixes: list[str], datasets: tuple[Dataset, ...], plan: Plan) -> None:
+    ids = [planned.node for planned in plan.all_of(datasets)]
     for prefix in prefixes:
         if not any(is_below(node, prefix) for node in ids):
             raise UsageError(f"{prefix}: no such check; list them with --collect-only -q")

@@ -22,12 +22,13 @@ from .core.store import Store, append_line
 from .core.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from .agents.load import AgentOptions
     from .agents.protocol import Agent, AgentTask
     from .core.enclosure import Enclosure
+    from .core.matching import Matcher
     from .core.model import Dataset, Instance, Review, Revision, Trees
     from .reviewers.options import ReviewerOptions
     from .reviewers.protocol import Reviewer, ReviewTask
@@ -50,6 +51,8 @@ class Invocation:
     replay: Path | None = None
     #: Id of the reviewer's image ("": it runs on the host).
     reviewer_image: str = ""
+    #: How the run's checks are scored.
+    scorings: tuple[str, ...] = ("tests",)
     #: Seals the records of the run's store; no program that is started learns it.
     secret: str = field(default="", repr=False)
 
@@ -80,7 +83,42 @@ def open_datasets(settings: Settings) -> list[Dataset]:
                 f"two datasets are named {first.name!r} ({first.path}, {second.path}); the name is part of "
                 "every check's identity: give one of them another in its dataset.toml"
             )
+    for dataset in datasets:
+        _check_scorings(settings, dataset)
     return datasets
+
+
+def _check_scorings(settings: Settings, dataset: Dataset) -> None:
+    """A scoring that fits no check would measure nothing, and look like a run that passed."""
+    plan = settings.plan
+    for scoring in plan.scorings_of(dataset):
+        if any(plan.applies(check, scoring) for i in dataset.instances for check in i.checks):
+            continue
+        lacks = "no hidden test" if scoring == "tests" else "no reference comment that names lines"
+        raise UsageError(
+            f"dataset {dataset.name} has {lacks}: --crbench-scoring={scoring} measures nothing in it. It was "
+            f"made for {dataset.scoring}: leave the option out, or name another dataset"
+        )
+
+
+def scorings_of(settings: Settings, datasets: Iterable[Dataset]) -> tuple[str, ...]:
+    """Return how the checks of some datasets are scored, hidden tests first."""
+    used = {scoring for dataset in datasets for scoring in settings.plan.scorings_of(dataset)}
+    return tuple(scoring for scoring in ("tests", "matching") if scoring in used)
+
+
+def make_matcher(settings: Settings, run: Path | None, scorings: Iterable[str]) -> Matcher | None:
+    """Make what matches comments, where the scoring needs it; ``run`` holds the budget of the whole run.
+
+    Raises:
+        UsageError: if a model's name or key is missing.
+    """
+    if "matching" not in scorings:
+        return None
+    from importlib import import_module
+
+    made: Matcher = import_module("pytest_crbench.matchers").make_matcher(settings, run)
+    return made
 
 
 def make_reviewer(
@@ -168,12 +206,20 @@ def _reviewer_options(settings: Settings) -> ReviewerOptions:
     )
 
 
-def make_agent(settings: Settings, run: Path | None, replay: Path | None = None) -> Agent:
+def make_agent(
+    settings: Settings, run: Path | None, replay: Path | None = None, scorings: Iterable[str] = ("tests",)
+) -> Agent:
     """Make the coding agent that the settings name; of a replayed run, the one that was recorded.
+
+    Where no hidden test is run there is none, whatever the settings name.
 
     Raises:
         UsageError: if it does not exist, or the model's name or key is missing.
     """
+    if "tests" not in scorings:
+        from .agents.none import NoAgent
+
+        return NoAgent()
     if replay is not None:
         return Recorded.part(replay, "agent")
     return as_agent(settings.agent, settings, run)
@@ -222,6 +268,7 @@ class Recorded:
     fingerprint: Mapping[str, Any]
     shareable: bool = False
     runs_on_clean_review: bool = False
+    needs_repository: bool = False
 
     @classmethod
     def part(cls, run: Path, part: str) -> Recorded:
@@ -241,18 +288,39 @@ class Recorded:
 
 
 def make_backend(settings: Settings, name: str, session: str, log: Callable[[str], None]) -> Backend:
-    """Choose the sandbox backend; asks the engine unless the name is ``local``.
+    """Choose the sandbox backend; asks the engine unless the name is ``local`` or `needed_sandbox`'s "none".
 
     Raises:
         UsageError: for an unknown name, or a cache that cannot be used.
         InfraError: if the named engine does not answer.
     """
+    from .sandbox import absent
     from .sandbox.choose import choose
     from .sandbox.registries import registry_secrets
 
     _check_cache(settings.cache)
+    if name == absent.NAME:
+        return absent.AbsentBackend()
     register(registry_secrets())
     return choose(name, sandbox_settings(settings, session, log))
+
+
+def needed_sandbox(settings: Settings, reviewer: Reviewer, scorings: Iterable[str]) -> str:
+    """Return the name of the sandbox of a run: "none" where nothing is executed.
+
+    Raises:
+        UsageError: if a run without a repository needs one.
+    """
+    needs_repository = getattr(reviewer, "needs_repository", True)
+    if settings.offline and ("tests" in scorings or needs_repository):
+        what = "hidden tests need the code" if "tests" in scorings else f"{reviewer.name} reviews the code"
+        raise UsageError(
+            f"--crbench-offline has no repository, and {what}. It is for --crbench-scoring=matching and "
+            "reviews that were made elsewhere: --crbench-reviewer=file:reviews/{instance}.json, human or none"
+        )
+    if "tests" in scorings or getattr(reviewer, "needs_sandbox", False):
+        return settings.sandbox
+    return "none"
 
 
 def sandbox_settings(settings: Settings, session: str, log: Callable[[str], None]) -> SandboxSettings:
@@ -331,11 +399,13 @@ def make_evaluator(
         ),
         capture=capture,
         changes=changes,
+        matcher=make_matcher(settings, invocation.run, invocation.scorings),
     )
     limits = Limits(memory=settings.memory, cpus=settings.cpus, pids=settings.pids)
     # Time that a failing endpoint takes moves a revision's deadline, by its time limit at the most.
     lifetime = max(2 * settings.agent_timeout, settings.test_timeout) + 600.0
-    return Evaluator(parts, places, replace(limits, lifetime=lifetime), settings.test_timeout)
+    limits = replace(limits, lifetime=lifetime)
+    return Evaluator(parts, places, limits, settings.test_timeout, repository=not settings.offline)
 
 
 def _trees(settings: Settings, instance: Instance, fixed: bool, log: Callable[[str], None]) -> Trees:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from .core.errors import UsageError
-from .core.identity import item_name
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Sequence
 
     from .activate import Selection
-    from .core.model import Check, Dataset, Instance, Verdict
+    from .core.model import Check, Dataset, Instance, Key, Scoring, Verdict
+    from .core.plan import Plan
     from .settings import Settings
 
 
@@ -28,11 +28,11 @@ def measure(crbench_verdict: Verdict) -> None:
 
 
 class CheckItem(pytest.Function):
-    """One check of one pull request, in one repeat."""
+    """One check of one pull request, in one scoring and one repeat."""
 
     instance_: Instance
     check: Check
-    repeat: int
+    key: Key
 
     @property
     def location(self) -> tuple[str, int | None, str]:
@@ -49,27 +49,27 @@ class InstanceNode(pytest.Collector):
     """One pull request."""
 
     instance_: Instance
-    repeats: int
+    dataset: Dataset
+    plan: Plan
 
     def collect(self) -> Iterable[CheckItem]:
-        """Return one item per check and repeat, check by check."""
-        for check in self.instance_.checks:
-            for repeat in range(1, self.repeats + 1):
-                name = item_name(check.id, repeat, self.repeats)
-                item: CheckItem = CheckItem.from_parent(self, name=name, callobj=measure)
-                item.instance_, item.check, item.repeat = self.instance_, check, repeat
-                mark = pytest.mark.crbench(
-                    kind=check.kind, category=check.category, language=self.instance_.language
-                )
-                item.add_marker(mark)
-                yield item
+        """Return one item per check, scoring and repeat, check by check."""
+        for planned in self.plan.of(self.dataset, self.instance_):
+            item: CheckItem = CheckItem.from_parent(self, name=planned.name, callobj=measure)
+            item.instance_, item.check, item.key = self.instance_, planned.check, planned.key
+            facets = self.instance_.facets(planned.check)
+            # "-m" takes names only: a facet that is none cannot be asked for.
+            named = {name: value for name, value in facets.items() if name.isidentifier()}
+            item.add_marker(pytest.mark.crbench(scoring=planned.key.scoring, **named))
+            yield item
 
 
 class Suite(pytest.File):
     """One dataset. Its node id is the dataset's name, never the place it was loaded from."""
 
     instances: list[Instance]
-    repeats: int
+    dataset: Dataset
+    plan: Plan
 
     def collect(self) -> Iterable[InstanceNode]:
         """Return one node per instance, in the dataset's order."""
@@ -77,7 +77,7 @@ class Suite(pytest.File):
             node: InstanceNode = InstanceNode.from_parent(
                 self, name=instance.id, nodeid=f"{self.nodeid}::{instance.id}"
             )
-            node.instance_, node.repeats = instance, self.repeats
+            node.instance_, node.dataset, node.plan = instance, self.dataset, self.plan
             yield node
 
 
@@ -102,6 +102,10 @@ class CollectPlugin:
         names = ", ".join(dataset.name for dataset in self.datasets) or "none"
         raise UsageError(f"no instance {name!r} in the datasets of this run ({names})")
 
+    def scoring_of(self, instance: Instance) -> Scoring:
+        """Return what the dataset of an instance was made for: hidden tests where it is of no dataset."""
+        return next((d.scoring for d in self.datasets if d.name == instance.dataset), "tests")
+
     @pytest.hookimpl(wrapper=True)
     def pytest_make_collect_report(
         self, collector: pytest.Collector
@@ -121,7 +125,7 @@ class CollectPlugin:
         suite: Suite = Suite.from_parent(
             session, path=dataset.path or Path(dataset.name), name=dataset.name, nodeid=dataset.name
         )
-        suite.instances, suite.repeats = instances, self.settings.repeats
+        suite.instances, suite.dataset, suite.plan = instances, dataset, self.settings.plan
         return suite
 
     @pytest.hookimpl(tryfirst=True)

@@ -36,6 +36,7 @@ def to_worker(invocation: Invocation) -> dict[str, str]:
         "sandbox": invocation.sandbox,
         "replay": str(invocation.replay or ""),
         "reviewer_image": invocation.reviewer_image,
+        "scorings": ",".join(invocation.scorings),
         "secret": invocation.secret,
     }
 
@@ -53,6 +54,7 @@ def invocation_of_worker(config: pytest.Config) -> Invocation | None:
         worker=given["workerid"],
         replay=Path(told["replay"]) if told["replay"] else None,
         reviewer_image=told["reviewer_image"],
+        scorings=tuple(told["scorings"].split(",")),
         secret=told["secret"],
     )
 

@@ -62,7 +62,8 @@ def crbench_reviewer(request: pytest.FixtureRequest) -> Reviewer | Callable[...,
 def crbench_agent(request: pytest.FixtureRequest) -> Agent | str:
     """The coding agent. Override it with an `Agent` or another spec."""
     state = _state(request)
-    return assemble.make_agent(state.settings, state.invocation.run, state.invocation.replay)
+    invocation = state.invocation
+    return assemble.make_agent(state.settings, invocation.run, invocation.replay, invocation.scorings)
 
 
 @pytest.fixture(scope="session")
@@ -111,7 +112,7 @@ def crbench_review(
 ) -> Review:
     """The review of the pull request: made once per run, whoever asks first."""
     with _measuring(request, crbench_evaluator):
-        return crbench_evaluator.review(crbench_instance, _item(request).repeat)
+        return crbench_evaluator.review(crbench_instance, _item(request).key.repeat)
 
 
 @pytest.fixture
@@ -123,7 +124,7 @@ def crbench_revision(
 ) -> Revision:
     """The revision that the coding agent made from the review; made once per run."""
     with _measuring(request, crbench_evaluator):
-        return crbench_evaluator.revise(crbench_instance, _item(request).repeat)
+        return crbench_evaluator.revise(crbench_instance, _item(request).key.repeat)
 
 
 @pytest.fixture
@@ -132,11 +133,16 @@ def crbench_verdict(
     crbench_evaluator: Evaluator,
     crbench_instance: Instance,
     crbench_check: Check,
-    crbench_revision: Revision,
+    crbench_review: Review,
 ) -> Verdict:
     """The verdict on the check; what is no measurement is an error of the item's set-up."""
     item = _item(request)
-    verdict = crbench_evaluator.verdict(crbench_instance, crbench_check, item.repeat)
+    if item.key.scoring == "tests":
+        # Not an argument: no agent must run for a check that is decided by the comments themselves.
+        request.getfixturevalue("crbench_revision")
+    verdict = crbench_evaluator.verdict(
+        crbench_instance, crbench_check, item.key.repeat, scoring=item.key.scoring
+    )
     if not verdict.status.measured:
         raise Unmeasured(verdict)
     item.stash[VERDICT] = verdict
@@ -154,9 +160,16 @@ def crbench_evaluate(
     plugin = request.config.pluginmanager.get_plugin("crbench-collect")
     assert isinstance(plugin, CollectPlugin)
 
+    plan = _state(request).settings.plan
+
     def evaluate(instance: Instance | str, repeat: int = 1) -> list[Verdict]:
         found = plugin.find(instance) if isinstance(instance, str) else instance
-        return [crbench_evaluator.verdict(found, check, repeat) for check in found.checks]
+        return [
+            crbench_evaluator.verdict(found, check, repeat, scoring=scoring)
+            for check in found.checks
+            for scoring in plan.scorings or (plugin.scoring_of(found),)
+            if plan.applies(check, scoring)
+        ]
 
     return evaluate
 
@@ -174,6 +187,8 @@ class _measuring:
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, StageError):
             item = self.item
-            verdict = self.evaluator.failed(item.instance_, item.check, error, item.repeat)
+            verdict = self.evaluator.failed(
+                item.instance_, item.check, error, item.key.repeat, scoring=item.key.scoring
+            )
             # Without the cause: pytest would write out its frames, with all that a flood left in them.
             raise Unmeasured(verdict) from None

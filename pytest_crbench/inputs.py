@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from .agents.protocol import Agent
+    from .core.matching import Matcher
     from .core.model import Dataset, Instance
     from .reviewers.protocol import Reviewer
     from .settings import Settings
@@ -35,6 +36,8 @@ def run_inputs(
     reviewer: Reviewer,
     agent: Agent,
     sandbox: Mapping[str, Any],
+    scorings: Iterable[str] = ("tests",),
+    matcher: Matcher | None = None,
 ) -> dict[str, Any]:
     """Return all that is known before any work starts, as plain JSON (docs/results-format.md)."""
     from . import prompts
@@ -42,7 +45,15 @@ def run_inputs(
     found: dict[str, Any] = scrubbed_value(
         _inputs(settings, datasets, reviewer, agent, sandbox, prompts.digest_of_all())
     )
+    found["options"] = _options(settings, scorings, matcher)
     return found
+
+
+def _options(settings: Settings, scorings: Iterable[str], matcher: Matcher | None) -> dict[str, Any]:
+    options: dict[str, Any] = {"repeats": settings.repeats, "scoring": list(scorings)}
+    if matcher is not None:
+        options |= {"matcher": dict(matcher.fingerprint), "offline": settings.offline}
+    return options
 
 
 def _inputs(
@@ -66,7 +77,6 @@ def _inputs(
             "pids": settings.pids,
             "test_timeout": settings.test_timeout,
         },
-        "options": {"repeats": settings.repeats, "scoring": list(settings.scoring)},
         "environments": {},
         "fixtures": {},
         "python": {

@@ -10,7 +10,7 @@ import pytest
 from .collect import CheckItem
 from .core.errors import StageError
 from .core.identity import unmeasured
-from .core.model import Key, Verdict
+from .core.model import Verdict
 from .core.row import to_row
 from .core.secrets import scrubbed_value
 from .core.status import Status
@@ -107,7 +107,7 @@ def _log(config: pytest.Config, verdict: Verdict) -> str:
 def _of_error(item: CheckItem, error: BaseException | None) -> Verdict:
     if isinstance(error, Unmeasured):
         return error.verdict
-    key = Key(item.instance_.dataset, item.instance_.id, item.check.id, repeat=item.repeat)
+    key = item.key
     if isinstance(error, StageError):
         said = printable(str(error), REASON_LIMIT)
         return unmeasured(item.instance_, item.check, key, error.status, said, cause=error.reason)

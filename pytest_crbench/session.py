@@ -14,8 +14,8 @@ import pytest
 from . import assemble, distributed, fixtures, lockstep
 from .core import temporary
 from .core.errors import CrbenchError
-from .core.gate import decide
-from .core.identity import plan, unmeasured
+from .core.gate import check_metrics, decide
+from .core.identity import unmeasured
 from .core.lock import LockFile
 from .core.processes import SESSION_VARIABLE, kill_marked, kill_orphans
 from .core.results import Results
@@ -57,8 +57,8 @@ class ControllerSession:
         self.files: RunFiles | None = None
         self.record: dict[str, Any] = {}
         self.known: dict[str, tuple[Key, Instance, Check]] = {
-            node: (key, instance, check)
-            for node, key, instance, check in plan(selection.datasets, settings.repeats)
+            planned.node: (planned.key, planned.instance, planned.check)
+            for planned in settings.plan.all_of(selection.datasets)
         }
         self.selected: list[str] = []
         self.verdicts: dict[str, Verdict] = {}
@@ -97,13 +97,17 @@ class ControllerSession:
         # Both must be there before anything is built: a missing key is told now, not after an hour.
         session = secrets.token_hex(8)
         reviewer = assemble.make_reviewer(settings, replay, session=session)
-        agent = assemble.make_agent(settings, None, replay)
+        scorings = assemble.scorings_of(settings, self.selection.datasets)
+        agent = assemble.make_agent(settings, None, replay, scorings)
+        check_metrics(self.gate, scorings)
+        matcher = assemble.make_matcher(settings, None, scorings)
+        wanted = assemble.needed_sandbox(settings, reviewer, scorings)
         # Inherited by the workers, and by all that any of us starts: what is left at the end is killed.
         os.environ[SESSION_VARIABLE] = session
         run = (
             find_run(settings.run_dir, settings.resume) if settings.resume else settings.run_dir / new_name()
         )
-        sandbox = chosen_sandbox(run) if settings.resume and settings.sandbox == "auto" else settings.sandbox
+        sandbox = chosen_sandbox(run) if settings.resume and wanted == "auto" else wanted
         backend = assemble.make_backend(settings, sandbox, session, self._note)
         self.restore.append(Uses(settings.cache).begin(session))
         kill_orphans()
@@ -112,7 +116,7 @@ class ControllerSession:
         assemble.reap_reviewers(settings, session)
         check_sandbox(backend, [i for d in self.selection.datasets for i in d.instances])
         described = backend.describe()
-        inputs = run_inputs(settings, self.selection.datasets, reviewer, agent, described)
+        inputs = run_inputs(settings, self.selection.datasets, reviewer, agent, described, scorings, matcher)
         self.record = run_record(settings, self.selection.datasets, reviewer, agent, described, inputs)
         if settings.resume:
             told = lockstep.resume(run, inputs, backend)
@@ -133,6 +137,7 @@ class ControllerSession:
             backend.name,
             replay=replay,
             reviewer_image=image,
+            scorings=scorings,
             secret=secrets.token_hex(32),
         )
 
@@ -225,8 +230,8 @@ class ControllerSession:
             if hasattr(report, "crbench"):
                 self.pytest_runtest_logreport(report)
         self.results = self.results_so_far(exitstatus)
-        summary = self.results.summary()
-        self.decision = decide(self.gate, summary, self.results)
+        summary, *more = self.results.summaries()
+        self.decision = decide(self.gate, summary, self.results, more)
         wanted = self.decision.exit_status
         others = self._others(session)
         if exitstatus in _DECIDES and wanted is not None and not others:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from .core import urls
 from .core.errors import UsageError
+from .core.plan import Plan
 from .core.secrets import in_text, passed_through, register, scrubbed_value
 from .core.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from .core.model import Scoring
 
 _SIZES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
 _SCORINGS = ("tests", "matching")
@@ -96,6 +99,12 @@ class Settings:
     def datasets(self) -> tuple[str, ...]:
         """The datasets of the run; the bundled one if none is named."""
         return self.dataset or ("releases",)
+
+    @property
+    def plan(self) -> Plan:
+        """What decides which measurements there are."""
+        scorings = cast("tuple[Scoring, ...]", self.scoring)
+        return Plan(self.repeats, scorings, file_level=self.file_level == "file")
 
     def recorded(self) -> dict[str, Any]:
         """The options that say how a run was made, as plain JSON: for results and for resuming."""

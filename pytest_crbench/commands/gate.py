@@ -56,7 +56,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Print the conditions and, last, the verdict; the exit status."""
-    from ..core.gate import decide, make_gate
+    from ..core.gate import check_metrics, decide, make_gate
     from ..core.text import printable
     from ..reporting.lines import bounds_lines, unmeasured_lines
     from ..reporting.results import read_results
@@ -76,11 +76,12 @@ def run(args: argparse.Namespace) -> int:
                 "nothing to decide; give --fail-under, --fail-over, --min-coverage or --fail-if-regressed"
             )
         results = read_results(args.results)
-        decision = decide(gate, results.summary(), results)
+        check_metrics(gate, results.scorings, "--")
+        summary, *others = results.summaries()
+        decision = decide(gate, summary, results, others)
     except UsageError as error:
         print(f"crbench gate: {error}", file=sys.stderr)
         return 2
-    summary = results.summary()
     if args.json:
         from ..reporting.results import summary_json, unmeasured_json
 

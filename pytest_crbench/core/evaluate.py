@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from ..reviewers.protocol import Reviewer
     from ..runners.protocol import Runner
     from ..sandbox.protocol import Backend, Limits
-    from .model import Changes, Check, Instance, Review, Revision, Tree, Trees, Verdict
+    from .matching import Matcher
+    from .model import Changes, Check, Instance, Review, Revision, Scoring, Tree, Trees, Verdict
     from .store import Store
 
 
@@ -55,6 +56,8 @@ class Parts:
     workspace: Callable[[Instance, Trees, Callable[[str], None]], Workspace]
     capture: Callable[[Tree, Path], bytes]
     changes: Callable[[Tree, bytes], Changes]
+    #: None where no check is scored by matching.
+    matcher: Matcher | None = None
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,8 @@ class Evaluator:
     places: Places
     limits: Limits
     test_timeout: float = 120.0
+    #: False: nothing is fetched; only reviews that were made elsewhere can be scored, by matching.
+    repository: bool = True
     _evaluations: dict[str, Evaluation] = field(default_factory=dict)
 
     def review(self, instance: Instance, repeat: int = 1, arm: str = "review") -> Review:
@@ -91,18 +96,31 @@ class Evaluator:
         """Return the revision made from the review; see `review`."""
         return self.at(instance, repeat, arm).revision
 
-    def verdict(self, instance: Instance, check: Check, repeat: int = 1, arm: str = "review") -> Verdict:
+    def verdict(
+        self,
+        instance: Instance,
+        check: Check,
+        repeat: int = 1,
+        arm: str = "review",
+        scoring: Scoring = "tests",
+    ) -> Verdict:
         """Return the verdict on one check; a failure of a stage is its status, never an exception."""
         try:
-            return self.at(instance, repeat, arm).verdict(check)
+            return self.at(instance, repeat, arm).verdict(check, scoring)
         except StageError as error:
-            return self.failed(instance, check, error, repeat, arm)
+            return self.failed(instance, check, error, repeat, arm, scoring)
 
     def failed(
-        self, instance: Instance, check: Check, error: StageError, repeat: int = 1, arm: str = "review"
+        self,
+        instance: Instance,
+        check: Check,
+        error: StageError,
+        repeat: int = 1,
+        arm: str = "review",
+        scoring: Scoring = "tests",
     ) -> Verdict:
         """Return the verdict that stands for a stage that gave no result."""
-        return self.at(instance, repeat, arm).failed(check, error)
+        return self.at(instance, repeat, arm).failed(check, error, scoring)
 
     def forget(self, instance: Instance) -> None:
         """Drop what is held in memory for an instance."""

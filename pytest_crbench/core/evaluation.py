@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from . import digest, records
-from .errors import InfraError, InvalidInstanceError, StageError
+from .diffs import DiffMap
+from .errors import InfraError, InvalidInstanceError, ReviewerError, StageError
 from .hidden_tests import HiddenTests
 from .identity import environment_name, unmeasured
 from .lock import ENVIRONMENTS, LockFile
+from .match_stage import matching_of, verdict_by_matching
 from .model import Changes, Key, PullRequest, Review, Revision, Tree, Trees, Verdict
 from .secrets import scrubbed_patch
 from .status import Status
@@ -25,10 +27,14 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from ..runners.protocol import Runner
     from ..sandbox.protocol import EnvironmentRef, Sandbox
     from .evaluate import Evaluator, Workspace
-    from .model import Check, Instance
+    from .matching import Matching
+    from .model import Check, Instance, Scoring
+
+
+#: The stage of each scoring's own that says nothing of the other.
+_NOT_OF: dict[Scoring, str] = {"tests": "matching", "matching": "revision"}
 
 
 @dataclass
@@ -82,6 +88,9 @@ class Evaluation:
     @cached_property
     def pull_request(self) -> PullRequest:
         """What a reviewer is given."""
+        if not self.owner.repository:
+            # What was made elsewhere is looked up by the instance's id.
+            return PullRequest(self.instance.title, self.instance.body, "", "", "", self.instance.language)
         return PullRequest(
             title=self.instance.title,
             body=self.instance.body,
@@ -90,6 +99,11 @@ class Evaluation:
             diff=decode(self.workspace.diff),
             language=self.instance.language,
         )
+
+    @cached_property
+    def diff(self) -> DiffMap | None:
+        """The diff of the pull request; None if there is no repository."""
+        return DiffMap(self.workspace.diff) if self.owner.repository else None
 
     @cached_property
     def environment(self) -> EnvironmentRef:
@@ -131,8 +145,8 @@ class Evaluation:
             {
                 "crbench": __version__,
                 "instance": self.instance.digest,
-                "base": self.trees.base.digest,
-                "head": self.trees.head.digest,
+                "base": self.trees.base.digest if self.owner.repository else None,
+                "head": self.trees.head.digest if self.owner.repository else None,
                 "reviewer": dict(self.owner.parts.reviewer.fingerprint),
                 "repeat": self.repeat,
                 "arm": self.arm,
@@ -144,7 +158,7 @@ class Evaluation:
         """The review, made once."""
         if self.owner.places.replay is not None:
             return records.review_from(self._replayed("review"))
-        return records.review_from(self._stage("review", self.review_key, self._make_or_take_over))
+        return records.review_from(self.stage("review", self.review_key, self._make_or_take_over))
 
     def _make_or_take_over(self) -> dict[str, Any]:
         """Take over another run's review only of a reviewer that says which version it is."""
@@ -164,13 +178,14 @@ class Evaluation:
         task = ReviewTask(
             instance=self.instance,
             pull_request=self.pull_request,
-            diff=self.workspace.diff,
-            checkout=self.workspace.copy_to,
+            diff=self.workspace.diff if self.owner.repository else b"",
+            checkout=self.workspace.copy_to if self.owner.repository else _no_checkout,
             directory=self.directory,
             repeat=self.repeat,
             log=self.log,
-            head=self.trees.head,
-            sandbox=self._agent_sandbox,
+            head=self.trees.head if self.owner.repository else None,
+            sandbox=self._agent_sandbox if self.owner.repository else None,
+            repository=self.owner.repository,
         )
         try:
             review = self.owner.parts.reviewer.review(task)
@@ -205,7 +220,7 @@ class Evaluation:
             source = self.owner.places.replay / "evaluations" / self.name
             return records.revision_from(self._replayed("revision"), source)
         there = lambda value: records.has_patch(value, self.directory)  # noqa: E731
-        made = self._stage("revision", self.revision_key, self._make_revision, there)
+        made = self.stage("revision", self.revision_key, self._make_revision, there)
         return records.revision_from(made, self.directory)
 
     def _make_revision(self) -> dict[str, Any]:
@@ -274,114 +289,71 @@ class Evaluation:
             # keep it from applying.
             digest.verify(self.trees.head)
 
-    def verdict(self, check: Check) -> Verdict:
-        """Return the verdict on one check.
+    @cached_property
+    def hidden_tests(self) -> HiddenTests:
+        """The scoring by hidden tests."""
+        return HiddenTests(self)
+
+    @cached_property
+    def matching(self) -> Matching:
+        """What came of matching the review to the reference comments, made once."""
+        return matching_of(self)
+
+    def verdict(self, check: Check, scoring: Scoring) -> Verdict:
+        """Return the verdict on one check in one scoring.
 
         Raises:
             StageError: if there is no measurement.
         """
-        revision = self.revision
-        key = digest.of(
-            {
-                **self.conditions(check),
-                "patch": digest.of_bytes(revision.patch),
-                "sandbox": self.owner.parts.backend.name,
-            }
-        )
-        outcome = self.owner.places.store.stage(
-            f"evaluations/{self.name}/checks/{check.id}",
-            key,
-            lambda: HiddenTests(self).judge(check),
-            log=self.log,
-        )
-        found = outcome.unwrap()
-        return replace(
-            self._blank(check),
-            status=Status(found["status"]),
-            reason=found["reason"],
-            keys={
-                "review": self.review_key,
-                "revision": self.revision_key,
-                "tests": key,
-                "agent": digest.of(dict(self.owner.parts.agent.fingerprint)),
-            },
-            environment=self.environment.digest,
-            stop_reason=revision.stop_reason,
-            durations={**self._durations(), "tests": found["seconds"]},
-            usage=self._usage(),
-            warnings=(*self.review.warnings, *revision.warnings, *found["warnings"]),
-        )
+        return self.hidden_tests.verdict(check) if scoring == "tests" else verdict_by_matching(self, check)
 
-    def conditions(self, check: Check) -> dict[str, Any]:
-        """All that decides what the hidden test of ``check`` shows of one tree, for keys.
-
-        The limits are part of it: a head that ran properly under others says nothing about a time-out, or a
-        kill for memory, under these.
-        """
-        limits = self.owner.limits
-        return {
-            "crbench": __version__,
-            "check": check.digest,
-            "kind": check.kind,
-            "head": self.trees.head.digest,
-            "environment": self.environment.digest,
-            "runner": self.runner.version,
-            "limits": [self.owner.test_timeout, limits.memory, limits.cpus, limits.pids],
-        }
-
-    @property
-    def runner(self) -> Runner:
-        """The test runner that the instance's environment names."""
-        wanted = self.instance.environment.runner
-        try:
-            return self.owner.parts.runners[wanted]
-        except KeyError:
-            raise InvalidInstanceError(
-                f"instance {self.instance.id} wants the test runner {wanted!r}; this version has "
-                f"{', '.join(sorted(self.owner.parts.runners))}",
-                reason="unknown-runner",
-            ) from None
-
-    def failed(self, check: Check, error: StageError) -> Verdict:
+    def failed(self, check: Check, error: StageError, scoring: Scoring) -> Verdict:
         """Return the verdict that stands for a stage that gave no result."""
         return replace(
-            self._blank(check),
+            self.blank(check, scoring),
             status=error.status,
             reason=printable(str(error), REASON_LIMIT),
             cause=error.reason,
-            durations=self._durations(),
-            usage=self._usage(),
         )
 
-    def _usage(self) -> dict[str, dict[str, float]]:
-        """What each stage has used, also in attempts that failed."""
-        made = {stage: self.__dict__[stage].usage for stage in SHARED_STAGES if stage in self.__dict__}
-        stages = [stage for stage in SHARED_STAGES if stage in made or self.spent.get(stage)]
-        return {stage: added(made.get(stage, {}), self.spent.get(stage, {})) for stage in stages}
-
-    def _durations(self) -> dict[str, float]:
-        return {stage: self.__dict__[stage].duration for stage in SHARED_STAGES if stage in self.__dict__}
-
-    def _blank(self, check: Check) -> Verdict:
+    def blank(self, check: Check, scoring: Scoring) -> Verdict:
         """Everything of a verdict that is known whatever happens later; status is a placeholder."""
         review = self.__dict__.get("review")
+        place = self.instance.dataset, self.instance.id, check.id
+        stages = [stage for stage in SHARED_STAGES if stage != _NOT_OF[scoring]]
         blank = unmeasured(
             self.instance,
             check,
-            Key(self.instance.dataset, self.instance.id, check.id, repeat=self.repeat, arm=self.arm),
+            Key(*place, scoring=scoring, repeat=self.repeat, arm=self.arm),
             Status.INFRA_ERROR,
             "",
-            sandbox=self.owner.parts.backend.name,
+            sandbox=self.owner.parts.backend.name if scoring == "tests" else None,
         )
-        return replace(blank, review=records.review_counts(review) if review is not None else {})
+        return replace(
+            blank,
+            review=records.review_counts(review) if review is not None else {},
+            durations={stage: self.__dict__[stage].duration for stage in stages if stage in self.__dict__},
+            usage=self._usage(stages),
+        )
 
-    def _stage(
+    def _usage(self, stages: list[str]) -> dict[str, dict[str, float]]:
+        """What each stage has used, also in attempts that failed."""
+        made = {stage: self.__dict__[stage].usage for stage in stages if stage in self.__dict__}
+        known = [stage for stage in stages if stage in made or self.spent.get(stage)]
+        return {stage: added(made.get(stage, {}), self.spent.get(stage, {})) for stage in known}
+
+    def stage(
         self,
         stage: str,
         key: str,
         make: Callable[[], dict[str, Any]],
         usable: Callable[[Any], bool] = lambda _value: True,
     ) -> Any:
+        """Make a shared stage of this evaluation once, and note what it used.
+
+        Raises:
+            StageError: if it gives no result.
+        """
         store, name = self.owner.places.store, f"evaluations/{self.name}/{stage}"
         outcome = store.stage(name, key, make, log=self.log, usable=usable)
         self.spent[stage] = added(outcome.earlier, outcome.error.usage if outcome.error else {})
@@ -400,3 +372,10 @@ def _without_credentials(revision: Revision) -> Revision:
         return revision
     said = "the revision held credentials of this machine, which were taken out of it"
     return replace(revision, patch=patch, warnings=(*revision.warnings, said))
+
+
+def _no_checkout(_destination: Path) -> None:
+    raise ReviewerError(
+        "this reviewer wants the code, and --crbench-offline has none; leave that option out",
+        reason="offline",
+    )

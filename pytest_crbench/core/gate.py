@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .compare import differing, pair_up
 from .errors import UsageError
-from .thresholds import Threshold, parse_share, parse_threshold
+from .thresholds import MATCHING, Threshold, parse_share, parse_threshold
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from .agreement import Agreement, Estimate
     from .compare import Comparison
     from .results import Results
     from .score import Group, Summary
@@ -127,23 +128,44 @@ def make_gate(
     )
 
 
-def decide(gate: Gate, summary: Summary, current: Results | None = None) -> Decision:
+def check_metrics(gate: Gate, scorings: Sequence[str], prefix: str = "--crbench-") -> None:
+    """Refuse a threshold on a number that a run does not have.
+
+    Raises:
+        UsageError: naming the threshold, and the scoring that has the number.
+    """
+    for threshold in gate.thresholds:
+        if threshold.metric in MATCHING and "matching" not in scorings:
+            raise UsageError(
+                f"{prefix}fail-{threshold.direction}={threshold.label}:{threshold.text}: "
+                f"{threshold.metric} is a number of the scoring matching, and the run is scored by "
+                f"{', '.join(scorings)}; see --crbench-scoring"
+            )
+
+
+def decide(
+    gate: Gate, summary: Summary, current: Results | None = None, others: Sequence[Summary] = ()
+) -> Decision:
     """Decide once.
 
     Args:
         gate: what was asked for.
-        summary: of the run at hand.
+        summary: of the run at hand, in its first scoring: what a threshold without a metric is about.
         current: the run itself; needed only for a comparison with a baseline.
+        others: of the run's other scorings, for thresholds on their metrics; they must be covered as well.
 
     Raises:
         UsageError: a comparison was asked for without ``current``.
     """
+    summaries = (summary, *others)
     if not gate.asked:
-        return Decision("none", EXIT["none"], _ungated(summary), ())
-    conditions = [_judge(threshold, summary, gate.min_coverage) for threshold in gate.thresholds]
+        return Decision("none", EXIT["none"], "; ".join(map(_ungated, summaries)), ())
+    conditions = [
+        _judge(threshold, _meant(threshold, summaries), gate.min_coverage) for threshold in gate.thresholds
+    ]
     if gate.fail_if_regressed is not None:
         conditions.append(_regression(gate, current))
-    covered = _coverage(summary.overall, gate.min_coverage)
+    covered = _covered(summaries, gate.min_coverage)
     outcomes = {condition.outcome for condition in conditions}
     outcome: Outcome
     if covered.outcome == "undecided":
@@ -169,12 +191,28 @@ def shown(value: Fraction, bound: Fraction | None = None) -> str:
     return f"{float(value):.3f}" if value == bound else str(value)
 
 
-def _judge(threshold: Threshold, summary: Summary, min_coverage: Fraction) -> Condition:
-    group = summary.group(threshold.facet, threshold.value) if threshold.facet else summary.overall
+def _meant(threshold: Threshold, summaries: Sequence[Summary]) -> Summary | None:
+    """The scoring that a threshold is about: its metric's, or the run's first."""
+    if threshold.metric not in MATCHING:
+        return summaries[0]
+    return next((summary for summary in summaries if summary.scoring == "matching"), None)
+
+
+def _covered(summaries: Sequence[Summary], wanted: Fraction) -> Condition:
+    """The coverage of the scoring that is measured least."""
+    least = min(summaries, key=lambda s: Fraction(-1) if s.overall.coverage is None else s.overall.coverage)
+    return _coverage(least.overall, wanted)
+
+
+def _judge(threshold: Threshold, summary: Summary | None, min_coverage: Fraction) -> Condition:
     label = threshold.label
+    if summary is None:
+        said = f"{label}: the run was not scored by matching"
+        return Condition(label, "undecided", said)
+    group = summary.group(threshold.facet, threshold.value) if threshold.facet else summary.overall
     if group is None or group.selected == 0:
         return Condition(label, "undecided", f"{label}: no check selected{_known(threshold, summary)}")
-    value = _value(threshold.metric, group)
+    value = _value(threshold.metric, group, summary.agreements.get((threshold.facet, threshold.value)))
     if value is None:
         return Condition(label, "undecided", f"{label}: nothing measured")
     holds = threshold.holds(value)
@@ -191,7 +229,9 @@ def _judge(threshold: Threshold, summary: Summary, min_coverage: Fraction) -> Co
     return Condition(label, "met" if holds else "not-met", text)
 
 
-def _value(metric: str, group: Group) -> Fraction | None:
+def _value(metric: str, group: Group, agreement: Agreement | None) -> Fraction | None:
+    if metric in MATCHING and metric != "recall":
+        return _of_agreement(metric, agreement)
     match metric:
         case "measured":
             return group.measured.value
@@ -201,6 +241,15 @@ def _value(metric: str, group: Group) -> Fraction | None:
             return group.totals.comments_per_pr
         case _:
             return group.strict.value
+
+
+def _of_agreement(metric: str, agreement: Agreement | None) -> Fraction | None:
+    if agreement is None:
+        return None
+    if metric == "noise":
+        return agreement.noise[0] if agreement.noise else None
+    estimate: Estimate = getattr(agreement, metric)
+    return estimate.value
 
 
 def _known(threshold: Threshold, summary: Summary) -> str:
@@ -279,10 +328,18 @@ def _ungated(summary: Summary) -> str:
     overall = summary.overall
     if overall.strict.value is None:
         return f"nothing measured{causes(overall)} (no gate asked for)"
-    parts = [f"overall {shown(overall.strict.value)}", *_measured(overall)]
+    parts = [f"{_headline(summary)} {shown(overall.strict.value)}", *_measured(overall)]
+    if summary.agreement is not None:
+        for name in ("precision", "f1"):
+            value = _of_agreement(name, summary.agreement)
+            parts += [f"{name} {shown(value)}"] if value is not None else []
     if overall.coverage is not None:
         parts.append(f"coverage {shown(overall.coverage, Fraction(1))}{causes(overall)}")
     return ", ".join(parts) + " (no gate asked for)"
+
+
+def _headline(summary: Summary) -> str:
+    return "recall" if summary.scoring == "matching" else "overall"
 
 
 def _order(a: Fraction, b: Fraction) -> int:

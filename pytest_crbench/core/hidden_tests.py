@@ -1,22 +1,24 @@
-"""The last stage: what the hidden test of a check says of a revision, and of the unmodified head."""
+"""The scoring by hidden tests: what the test of a check says of a revision, and of the unmodified head."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from .. import __version__
 from . import digest
 from .decide import check_head, verdict_of
-from .errors import StageError
+from .errors import InvalidInstanceError, StageError
 from .model import Changes
+from .status import Status
 from .store import write_atomic
 from .text import printable
 
 if TYPE_CHECKING:
     from ..runners.protocol import Observation, Runner
     from .evaluation import Evaluation
-    from .model import Check, Tree
+    from .model import Check, Tree, Verdict
 
 
 @dataclass
@@ -24,6 +26,63 @@ class HiddenTests:
     """Runs the hidden tests of one evaluation, each in a fresh sandbox."""
 
     evaluation: Evaluation
+
+    def verdict(self, check: Check) -> Verdict:
+        """Return the verdict on one check.
+
+        Raises:
+            StageError: if there is no measurement.
+        """
+        evaluation, parts = self.evaluation, self.evaluation.owner.parts
+        revision = evaluation.revision
+        key = digest.of(
+            {
+                **self.conditions(check),
+                "patch": digest.of_bytes(revision.patch),
+                "sandbox": parts.backend.name,
+            }
+        )
+        outcome = evaluation.owner.places.store.stage(
+            f"evaluations/{evaluation.name}/checks/{check.id}",
+            key,
+            lambda: self.judge(check),
+            log=evaluation.log,
+        )
+        found = outcome.unwrap()
+        blank = evaluation.blank(check, "tests")
+        return replace(
+            blank,
+            status=Status(found["status"]),
+            reason=found["reason"],
+            keys={
+                "review": evaluation.review_key,
+                "revision": evaluation.revision_key,
+                "tests": key,
+                "agent": digest.of(dict(parts.agent.fingerprint)),
+            },
+            environment=evaluation.environment.digest,
+            stop_reason=revision.stop_reason,
+            durations={**blank.durations, "tests": found["seconds"]},
+            warnings=(*evaluation.review.warnings, *revision.warnings, *found["warnings"]),
+        )
+
+    def conditions(self, check: Check) -> dict[str, Any]:
+        """All that decides what the hidden test of ``check`` shows of one tree, for keys.
+
+        The limits are part of it: a head that ran properly under others says nothing about a time-out, or a
+        kill for memory, under these.
+        """
+        evaluation, owner = self.evaluation, self.evaluation.owner
+        limits = owner.limits
+        return {
+            "crbench": __version__,
+            "check": check.digest,
+            "kind": check.kind,
+            "head": evaluation.trees.head.digest,
+            "environment": evaluation.environment.digest,
+            "runner": self.runner.version,
+            "limits": [owner.test_timeout, limits.memory, limits.cpus, limits.pids],
+        }
 
     def judge(self, check: Check) -> dict[str, Any]:
         """Return status, reason, seconds and warnings of one check, as plain JSON.
@@ -62,7 +121,7 @@ class HiddenTests:
         with owner.parts.backend.open(
             self.evaluation.environment, tree, limits=owner.limits, network=wanted.network
         ) as sandbox:
-            return self._runner.run(
+            return self.runner.run(
                 sandbox,
                 check,
                 wanted,
@@ -89,7 +148,7 @@ class HiddenTests:
     def _control(self, check: Check) -> None:
         """Once per check and conditions: the hidden test must fail at the unmodified head."""
         evaluation = self.evaluation
-        key = digest.of(evaluation.conditions(check))
+        key = digest.of(self.conditions(check))
 
         def compute() -> dict[str, Any]:
             head = self.observe(check, evaluation.trees.head)
@@ -108,7 +167,7 @@ class HiddenTests:
             path
             for path in changes.paths
             if path not in about
-            and self._runner.steers(path, instance.environment)
+            and self.runner.steers(path, instance.environment)
             # A package of the product's own may be named like a library module.
             and not (head / path).is_file()
         }
@@ -119,5 +178,15 @@ class HiddenTests:
         return kept, sorted(bad)
 
     @property
-    def _runner(self) -> Runner:
-        return self.evaluation.runner
+    def runner(self) -> Runner:
+        """The test runner that the instance's environment names."""
+        instance = self.evaluation.instance
+        wanted = instance.environment.runner
+        try:
+            return self.evaluation.owner.parts.runners[wanted]
+        except KeyError:
+            raise InvalidInstanceError(
+                f"instance {instance.id} wants the test runner {wanted!r}; this version has "
+                f"{', '.join(sorted(self.evaluation.owner.parts.runners))}",
+                reason="unknown-runner",
+            ) from None

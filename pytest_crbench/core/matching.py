@@ -59,6 +59,8 @@ class Matching:
     placeless: tuple[str, ...] = ()
     near: Mapping[str, int] = field(default_factory=dict)
     abstained: int = 0
+    #: The category that a model gave an unlabelled comment, by the comment's id; empty if none was asked.
+    categories: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     duration: float = 0.0
     usage: Mapping[str, float] = field(default_factory=dict)

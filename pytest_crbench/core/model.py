@@ -255,7 +255,7 @@ class Key:
     dataset: str
     instance: str
     check: str
-    scoring: str = "tests"
+    scoring: Scoring = "tests"
     repeat: int = 1
     arm: str = "review"
 
@@ -280,3 +280,5 @@ class Verdict:
     log: str | None = None
     #: Why there is no measurement, in one machine-readable word; "" for a measurement.
     cause: str = ""
+    #: Where the scoring is matching: what became of the review, and of this check (docs/results-format.md).
+    matching: Mapping[str, Any] = field(default_factory=dict)

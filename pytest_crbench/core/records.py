@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import digest, plainjson
 from .errors import STAGE_ERRORS, InfraError
+from .matching import Match, Matching
 from .model import Review, ReviewComment, Revision
 from .status import Status
 from .text import clean, printable
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 #: The file of a revision's patch, beside its record.
 _PATCH = "revision.patch"
+_MATCHES = ("matches", "line_matches", "rejected")
 
 
 def comment_to(comment: ReviewComment) -> dict[str, Any]:
@@ -116,6 +118,48 @@ def review_counts(review: Review) -> dict[str, Any]:
         "outside_diff": sum("outside-diff" in c.flags for c in review.comments),
         "duplicates": sum("duplicate" in c.flags for c in review.comments),
     }
+
+
+def matching_to(matching: Matching) -> dict[str, Any]:
+    """What matching gave, as plain JSON."""
+    return {
+        **{name: [asdict(match) for match in getattr(matching, name)] for name in _MATCHES},
+        "duplicates": list(matching.duplicates),
+        "placeless": list(matching.placeless),
+        "near": dict(matching.near),
+        "abstained": matching.abstained,
+        "categories": dict(matching.categories),
+        "warnings": [clean(w) for w in matching.warnings],
+        "duration": matching.duration,
+        "usage": dict(matching.usage),
+    }
+
+
+def matching_from(plain: dict[str, Any]) -> Matching:
+    """What matching gave, from plain JSON.
+
+    Raises:
+        InfraError: if it is none.
+    """
+    with _reading("matching"):
+        matches, lines, rejected = (tuple(Match(**match) for match in plain[name]) for name in _MATCHES)
+        made = Matching(
+            matches=matches,
+            line_matches=lines,
+            rejected=rejected,
+            duplicates=tuple(plain["duplicates"]),
+            placeless=tuple(plain["placeless"]),
+            near=dict(plain["near"]),
+            abstained=plain["abstained"],
+            categories=dict(plain["categories"]),
+            **_notes(plain),
+        )
+        _expect(str, *made.duplicates, *made.placeless, *made.near, *made.categories.values())
+        for match in (*made.matches, *made.line_matches, *made.rejected):
+            _expect(str, match.reference, match.comment)
+            _expect(int, match.distance)
+        _expect(int, made.abstained, *made.near.values())
+    return made
 
 
 def revision_to(revision: Revision) -> dict[str, Any]:

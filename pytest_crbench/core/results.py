@@ -40,6 +40,16 @@ class Results:
         name = value.get("name") if isinstance(value, dict) else None
         return name if isinstance(name, str) else "?"
 
-    def summary(self, *, scoring: str = "tests", arm: str = "review") -> Summary:
-        """Summarise one scoring and one arm."""
-        return summarise(self.verdicts, self.planned, scoring=scoring, arm=arm)
+    @property
+    def scorings(self) -> tuple[str, ...]:
+        """The scorings of the run, hidden tests first."""
+        used = {key.scoring for key in self.planned} | {verdict.key.scoring for verdict in self.verdicts}
+        return tuple(sorted(used, key=lambda name: (name != "tests", name))) or ("tests",)
+
+    def summary(self, *, scoring: str | None = None, arm: str = "review") -> Summary:
+        """Summarise one scoring (by default the run's first) and one arm."""
+        return summarise(self.verdicts, self.planned, scoring=scoring or self.scorings[0], arm=arm)
+
+    def summaries(self, arm: str = "review") -> tuple[Summary, ...]:
+        """Summarise every scoring of the run."""
+        return tuple(self.summary(scoring=scoring, arm=arm) for scoring in self.scorings)

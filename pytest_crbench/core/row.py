@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Any, cast
 
 from .errors import UsageError
-from .model import Arm, Key, Verdict
+from .model import Arm, Key, Scoring, Verdict
 from .status import Status
 from .text import clean
 
@@ -67,6 +67,7 @@ def to_row(verdict: Verdict) -> dict[str, Any]:
         "durations": verdict.durations,
         "usage": verdict.usage,
         "review": verdict.review,
+        "matching": verdict.matching,
         "warnings": verdict.warnings,
         "log": verdict.log,
     }
@@ -100,6 +101,7 @@ def from_row(row: Mapping[str, Any], *, where: str = "result row") -> Verdict:
             for stage in read.mapping("usage", optional=True)
         },
         review=dict(read.mapping("review", optional=True)),
+        matching=dict(read.mapping("matching", optional=True)),
         warnings=tuple(str(line) for line in read.sequence("warnings")),
         log=read.maybe("log"),
         cause=read.maybe("cause") or "",
@@ -117,7 +119,7 @@ def key_from_row(row: Mapping[str, Any], *, where: str = "result row") -> Key:
         dataset=read.text("dataset"),
         instance=read.text("instance"),
         check=read.text("check"),
-        scoring=read.text("scoring"),
+        scoring=cast("Scoring", read.text("scoring")),
         repeat=read.whole("repeat"),
         arm=cast("Arm", read.text("arm")),
     )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from .agreement import PULL_REQUEST_FACETS, agreement
 from .intervals import Interval, macro_interval, rate_interval
 from .row import sort_key
 from .status import Status
@@ -15,6 +16,7 @@ from .totals import Totals, totals
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from .agreement import Agreement
     from .model import Key, Verdict
 
 #: The order in which facets are reported; others follow by name.
@@ -104,6 +106,14 @@ class Summary:
     #: Verdicts that are no measurement, in order, and the planned ones that never came.
     unmeasured: tuple[Verdict, ...]
     not_run: tuple[Key, ...]
+    #: Where the scoring is matching: precision, recall and F1 of everything and of some pull requests, by
+    #: (facet, value), ("", "") for everything.
+    agreements: Mapping[tuple[str, str], Agreement] = field(default_factory=dict)
+
+    @property
+    def agreement(self) -> Agreement | None:
+        """Precision, recall and F1 of everything; None in another scoring, or without a measurement."""
+        return self.agreements.get(("", ""))
 
     def group(self, facet: str, value: str) -> Group | None:
         """Return the group of one facet value; None if no selected check has it."""
@@ -166,7 +176,19 @@ def summarise(
         groups=tuple(_group(*name, done[name], absent[name]) for name in names),
         unmeasured=tuple(v for v in found.values() if not v.status.measured),
         not_run=tuple(sorted(missing, key=sort_key)),
+        agreements=_agreements(list(found.values()), done) if scoring == "matching" else {},
     )
+
+
+def _agreements(
+    everything: Sequence[Verdict], groups: Mapping[tuple[str, str], Sequence[Verdict]]
+) -> dict[tuple[str, str], Agreement]:
+    wanted = {
+        ("", ""): everything,
+        **{name: found for name, found in groups.items() if name[0] in PULL_REQUEST_FACETS},
+    }
+    made = {name: agreement(found) for name, found in wanted.items()}
+    return {name: found for name, found in made.items() if found is not None}
 
 
 def facets_of(key: Key, facets: Mapping[str, str]) -> dict[str, str]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
+
+from .diffs import DiffMap
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +38,16 @@ class ReviewTask:
     log: Callable[[str], None]
     head: Tree | None = None
     sandbox: Callable[[], AbstractContextManager[Sandbox]] | None = None
+    #: False with ``--crbench-offline``: nothing is known of the code.
+    repository: bool = True
+
+    def shows(self, path: str, side: str, lines: tuple[int, int] | None) -> bool:
+        """Whether the diff shows a place (see `DiffMap.shows`); of an unknown diff, every one."""
+        return not self.repository or self._diff.shows(path, side, lines)
+
+    @cached_property
+    def _diff(self) -> DiffMap:
+        return DiffMap(self.diff)
 
 
 @dataclass(frozen=True)

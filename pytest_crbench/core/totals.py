@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .model import Verdict
 
 #: Stages that an evaluation runs once, whatever the number of its checks.
-SHARED_STAGES = ("review", "revision")
+SHARED_STAGES = ("review", "revision", "matching")
 _INPUT = ("prompt_tokens", "input_tokens")
 _OUTPUT = ("completion_tokens", "output_tokens")
 

@@ -12,6 +12,7 @@ from ..core.score import latest
 from ..core.secrets import scrubbed
 from ..core.status import Status
 from ..core.text import clean
+from .agreement import agreement_lines
 from .escape import code, escaped
 from .lines import (
     bounds_line,
@@ -39,16 +40,18 @@ _LISTED = 100
 _ICON = {"met": "✅ ", "not-met": "❌ ", "undecided": "⚠️ ", "none": ""}
 
 
-def markdown(results: Results, summary: Summary, decision: Decision, *, files: str | None = None) -> str:
+def markdown(
+    results: Results, summaries: Sequence[Summary], decision: Decision, *, files: str | None = None
+) -> str:
     """Return the summary of a run in GitHub-flavoured Markdown.
 
     Args:
         results: the run.
-        summary: the rates.
+        summaries: the rates, one table for each scoring.
         decision: what the gate said; its verdict is the first line.
         files: where the files of the run are.
     """
-    return "\n".join(_document(results, summary, decision, files)) + "\n"
+    return "\n".join(_document(results, summaries, decision, files)) + "\n"
 
 
 def append_step_summary(text: str, environ: Mapping[str, str] | None = None) -> Path | None:
@@ -85,21 +88,28 @@ def bullets(title: str, lines: Sequence[str]) -> Iterator[str]:
     yield from ("", "</details>", "")
 
 
-def _document(results: Results, summary: Summary, decision: Decision, files: str | None) -> Iterator[str]:
+def _document(
+    results: Results, summaries: Sequence[Summary], decision: Decision, files: str | None
+) -> Iterator[str]:
     yield f"**{_ICON[decision.outcome]}crbench: {escaped(decision.verdict, 1000)}**"
     yield ""
-    yield _how(results, summary)
+    yield _how(results, summaries[0])
     yield ""
-    yield from _table(summary)
-    yield ""
-    for line in _facts(summary):
-        yield f"- {line}"
+    for summary in summaries:
+        if len(summaries) > 1:
+            yield from (f"**{summary.scoring}**", "")
+        yield from _table(summary)
+        yield ""
+        for line in _facts(summary):
+            yield f"- {line}"
+        yield ""
     for note in notes(results):
         yield f"- {escaped(note, 1000)}"
     if files:
         yield f"- files: {code(files)}"
     yield ""
-    yield from _lists(results, summary)
+    for summary in summaries:
+        yield from _lists(results, summary, f" ({summary.scoring})" if len(summaries) > 1 else "")
     yield (
         "<sub>Rates count a check as not passed if the reviewer failed on it; *measured* leaves it out. "
         f"Intervals: {LEVEL:.0%}, "
@@ -114,7 +124,8 @@ def _how(results: Results, summary: Summary) -> str:
 
 
 def _table(summary: Summary) -> Iterator[str]:
-    yield "| | | passed | of | rate | 95 % interval |"
+    count = "found" if summary.scoring == "matching" else "passed"
+    yield f"| | | {count} | of | rate | 95 % interval |"
     yield "|---|---|---:|---:|---:|---|"
     yield from _rows("**overall**", "", summary.overall)
     for facet, groups in worth_showing(summary):
@@ -134,7 +145,10 @@ def _rows(label: str, value: str, group: Group) -> Iterator[str]:
 
 def _facts(summary: Summary) -> Iterator[str]:
     overall = summary.overall
-    if overall.macro is not None:
+    if summary.agreement is not None:
+        for name, line in agreement_lines(summary.agreement):
+            yield f"{name}: {escaped(line, 1000)}"
+    elif overall.macro is not None:
         yield f"mean over pull requests: {percent(overall.macro)} ({span(overall.macro_interval).strip()})"
     if summary.repeats > 1:
         yield (
@@ -152,7 +166,7 @@ def _facts(summary: Summary) -> Iterator[str]:
         yield f"cost: {escaped(cost)}"
 
 
-def _lists(results: Results, summary: Summary) -> Iterator[str]:
+def _lists(results: Results, summary: Summary, of: str) -> Iterator[str]:
     unmeasured = [
         f"{code(ident(verdict.key))}: {verdict.status.value}"
         + (f" {escaped(verdict.cause, 30)}" if verdict.cause else "")
@@ -161,14 +175,14 @@ def _lists(results: Results, summary: Summary) -> Iterator[str]:
         for verdict in summary.unmeasured
     ]
     unmeasured += [f"{code(ident(key))}: not run" for key in summary.not_run]
-    yield from bullets("Not measured", unmeasured)
+    yield from bullets(f"Not measured{of}", unmeasured)
     for status in (Status.PASSED, Status.MISSED):
         keys = [
             code(ident(v.key))
             for v in latest(results.verdicts).values()
             if v.status is status and (v.key.scoring, v.key.arm) == (summary.scoring, summary.arm)
         ]
-        yield from bullets(status.value.capitalize(), keys)
+        yield from bullets(status.value.capitalize() + of, keys)
 
 
 def _fit(text: str, room: int) -> bytes:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from ..core import plainjson
+from ..core.agreement import METHOD as AGREEMENT_METHOD
 from ..core.errors import InfraError, UsageError
 from ..core.intervals import LEVEL, METHOD
 from ..core.results import Results
@@ -15,6 +16,7 @@ from ..core.score import latest
 from ..core.secrets import scrubbed_value
 from ..core.store import write_json
 from ..core.text import printable
+from .agreement import agreement_json
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -31,11 +33,13 @@ SCHEMA = "crbench-results"
 SCHEMA_VERSION = 1
 
 
-def document(results: Results, summary: Summary, decision: Decision | None) -> dict[str, Any]:
+def document(results: Results, decision: Decision | None) -> dict[str, Any]:
     """Return the content of ``results.json`` as plain JSON.
 
-    Every verdict and every planned key without one is in it, of any scoring and arm.
+    Every verdict and every planned key without one is in it, of any scoring and arm. ``summary`` is that of
+    the run's first scoring, ``summaries`` has all.
     """
+    summaries = [summary_json(summary) for summary in results.summaries()]
     found = latest(results.verdicts)
     absent = sorted((key for key in results.planned if key not in found), key=sort_key)
     return {
@@ -44,9 +48,10 @@ def document(results: Results, summary: Summary, decision: Decision | None) -> d
         "crbench": __version__,
         "run": plain(results.run),
         "lock": plain(results.lock) or None,
-        "summary": summary_json(summary),
+        "summary": summaries[0],
+        "summaries": summaries,
         "gate": None if decision is None else plain(decision.to_json()),
-        "interval": {"method": METHOD, "level": LEVEL},
+        "interval": {"method": METHOD, "agreement_method": AGREEMENT_METHOD, "level": LEVEL},
         "verdicts": [to_row(verdict) for verdict in found.values()],
         "not_run": [{**key_to_row(key), "facets": plain(results.planned[key])} for key in absent],
         "unmeasured": unmeasured_json(results),
@@ -66,13 +71,13 @@ def unmeasured_json(results: Results) -> list[dict[str, Any]]:
     return [{**key_to_row(key), **told[key]} for key in sorted(told, key=sort_key)]
 
 
-def write_results(path: Path, results: Results, summary: Summary, decision: Decision | None) -> None:
+def write_results(path: Path, results: Results, decision: Decision | None) -> None:
     """Write ``results.json`` atomically.
 
     Raises:
         InfraError: if it cannot be written.
     """
-    write_json(path, document(results, summary, decision))
+    write_json(path, document(results, decision))
 
 
 def read_results(path: Path) -> Results:
@@ -161,6 +166,10 @@ def summary_json(summary: Summary) -> dict[str, Any]:
         "repeats": summary.repeats,
         "overall": _group(summary.overall),
         "facets": [_group(group) for group in summary.groups],
+        "agreement": [
+            {"facet": facet, "value": value, **agreement_json(found)}
+            for (facet, value), found in sorted(summary.agreements.items())
+        ],
     }
 
 

@@ -53,6 +53,10 @@ class Row(Identity):
     durations: Numbers = Field(default_factory=dict, description="seconds by stage")
     usage: dict[str, Numbers] = Field(default_factory=dict, description="tokens, calls, cost (USD) by stage")
     review: dict[str, Any] = Field(default_factory=dict, description="comments, outside_diff, duplicates")
+    matching: dict[str, Any] = Field(
+        default_factory=dict,
+        description="what became of the review's comments and of this reference",
+    )
     warnings: list[str] = Field(default_factory=list)
     log: str | None = Field(default=None, description="path relative to the run's folder")
 
@@ -170,6 +174,35 @@ class GroupInfo(_Model):
     seconds: Numbers = Field(description="median per pull request and repeat, by stage")
 
 
+class EstimateInfo(_Model):
+    """A number and its 95 % interval; null where there is nothing to make it of."""
+
+    value: Share | None
+    interval: Bounds | None
+
+
+class AgreementInfo(_Model):
+    """Precision, recall and F1 of the pull requests of one facet value (docs/matching.md)."""
+
+    facet: str
+    value: str
+    precision: EstimateInfo = Field(description="lower bound: unlabelled comments taken as wrong")
+    highest_precision: Share | None = Field(description="upper bound: unlabelled comments taken as right")
+    recall: EstimateInfo
+    f1: EstimateInfo
+    line_precision: EstimateInfo
+    line_recall: EstimateInfo
+    line_f1: EstimateInfo
+    macro_precision: EstimateInfo
+    macro_recall: EstimateInfo
+    macro_f1: EstimateInfo
+    noise: Bounds | None = Field(description="lower and upper bound")
+    rejected: Share | None
+    comments_per_hunk: float | None
+    categories: dict[str, Count]
+    counts: dict[str, Count | None]
+
+
 class SummaryInfo(_Model):
     """Rates of one scoring and arm."""
 
@@ -178,6 +211,7 @@ class SummaryInfo(_Model):
     repeats: Count
     overall: GroupInfo
     facets: list[GroupInfo]
+    agreement: list[AgreementInfo] = Field(default_factory=list, description="of the scoring matching")
 
 
 class ConditionInfo(_Model):
@@ -201,6 +235,7 @@ class IntervalInfo(_Model):
     """How the intervals were made (docs/statistics.md)."""
 
     method: str
+    agreement_method: str = ""
     level: float
 
 
@@ -212,7 +247,8 @@ class ResultsFile(_Model):
     crbench: str = Field(description="version of pytest-crbench that wrote the file")
     run: Run
     lock: dict[str, Any] | None = Field(default=None, description="the run's lock file (lock.schema.json)")
-    summary: SummaryInfo
+    summary: SummaryInfo = Field(description="of the run's first scoring")
+    summaries: list[SummaryInfo] = Field(default_factory=list, description="of every scoring")
     gate: GateInfo | None
     interval: IntervalInfo
     verdicts: list[Row] = Field(description="sorted by identity")

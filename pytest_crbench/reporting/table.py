@@ -6,6 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from ..core.text import inert, printable
+from .agreement import agreement_lines
 from .lines import (
     bounds_line,
     comments_line,
@@ -19,7 +20,7 @@ from .lines import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ..core.gate import Decision
     from ..core.results import Results
@@ -31,7 +32,7 @@ _LABEL = 10
 
 def table(
     results: Results,
-    summary: Summary,
+    summaries: Sequence[Summary],
     *,
     files: str | None = None,
     logs: str | None = None,
@@ -41,13 +42,22 @@ def table(
 
     Args:
         results: the run; its notices and notes are printed.
-        summary: the rates to print.
+        summaries: the rates to print, one block for each scoring.
         files: where the files of the run are, as the user can type it.
         logs: the folder that logs are named relative to, likewise.
         width: columns to wrap text at.
     """
-    found = [*_rates(summary)]
-    for name, text in _details(results, summary, files, logs):
+    found: list[str] = []
+    for summary in summaries:
+        found += _rates(summary, summary.scoring if len(summaries) > 1 else "")
+        found += _wrapped(_details(summary, logs), width)
+    ends = [*(("note", line) for line in notes(results)), *([("files", printable(files))] if files else [])]
+    return found + _wrapped(ends, width)
+
+
+def _wrapped(details: Iterable[tuple[str, str]], width: int) -> list[str]:
+    found: list[str] = []
+    for name, text in details:
         lines = textwrap.wrap(
             text,
             max(width, 40),
@@ -67,11 +77,12 @@ def verdict_line(decision: Decision) -> str:
     return "crbench: " + printable(decision.verdict, 1000)
 
 
-def _rates(summary: Summary) -> Iterator[str]:
+def _rates(summary: Summary, title: str) -> Iterator[str]:
     groups = [(facet, group) for facet, found in worth_showing(summary) for group in found]
     values = [printable(group.value, 32) for _, group in groups]
     width = max([18, *map(len, values)])
-    yield f"{'':<{_LABEL + width}}  {'passed':>6}  {'of':>4}  {'rate':>6}   95 % interval"
+    count = "found" if summary.scoring == "matching" else "passed"
+    yield f"{title:<{_LABEL + width}}  {count:>6}  {'of':>4}  {'rate':>6}   95 % interval"
     yield from _rows("overall", "", width, summary.overall)
     before = ""
     for (facet, group), value in zip(groups, values, strict=True):
@@ -91,16 +102,16 @@ def _row(label: str, value: str, width: int, rate: Rate) -> str:
     return f"{label:<{_LABEL}}{value:<{width}}  {numbers}".rstrip()
 
 
-def _details(
-    results: Results, summary: Summary, files: str | None, logs: str | None
-) -> Iterator[tuple[str, str]]:
-    overall = summary.overall
+def _details(summary: Summary, logs: str | None) -> Iterator[tuple[str, str]]:
+    overall, agreement = summary.overall, summary.agreement
     if overall.differs:
         yield (
             "measured",
             "without the errors of the reviewer and tampering, which count as not passed elsewhere",
         )
-    if overall.macro is not None and overall.macro != overall.strict.value:
+    if agreement is not None:
+        yield from agreement_lines(agreement)
+    elif overall.macro is not None and overall.macro != overall.strict.value:
         yield (
             "macro",
             f"{percent(overall.macro)} ({span(overall.macro_interval).strip()}), the mean over pull requests",
@@ -122,7 +133,3 @@ def _details(
     cost = cost_line(overall)
     if cost:
         yield "cost", cost
-    for line in notes(results):
-        yield "note", line
-    if files:
-        yield "files", printable(files)

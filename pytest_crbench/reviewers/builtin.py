@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ..core.diffs import DiffMap
 from ..core.model import Review
 from .formats.draft import take_suggestion
 from .normalise import flagged
@@ -25,6 +24,7 @@ class HumanReviewer:
     suggestions: bool = True
     #: Taking it over from another run saves nothing.
     shareable: bool = False
+    needs_repository: bool = False
 
     @property
     def name(self) -> str:
@@ -40,7 +40,7 @@ class HumanReviewer:
         """Return the comments of the instance's checks, each once, under the ids of the dataset."""
         said = dict.fromkeys(check.comment for check in task.instance.checks)
         comments = [comment if self.suggestions else _bare(comment) for comment in said]
-        found = flagged(comments, in_diff=DiffMap(task.diff).shows)
+        found = flagged(comments, in_diff=task.shows)
         return Review(comments=found, reviewer=self.name, warnings=flag_warnings(found))
 
 
@@ -51,6 +51,7 @@ class NoReviewer:
     name: str = "none"
     fingerprint: Mapping[str, Any] = field(default_factory=lambda: {"kind": "none"})
     shareable: bool = False
+    needs_repository: bool = False
 
     def review(self, task: ReviewTask) -> Review:
         """Return a clean review."""

@@ -33,6 +33,7 @@ class FileReviewer:
     options: ReviewerOptions
     #: The files may have changed since another run read them.
     shareable: bool = False
+    needs_repository: bool = False
 
     @property
     def name(self) -> str:

@@ -27,6 +27,9 @@ class Reviewer(Protocol):
     def shareable(self) -> bool:
         """Whether its reviews may be taken over by another run (never for a program we cannot look into)."""
 
+    # Two more things that a reviewer may say of itself: ``needs_repository = False`` (it looks at no code and
+    # can be scored with --crbench-offline) and ``needs_sandbox = True`` (it opens ``ReviewTask.sandbox``).
+
     def review(self, task: ReviewTask) -> Review:
         """Review one pull request.
 

@@ -49,8 +49,10 @@ def read_review(
     diff = DiffMap(task.diff)
     with pristine(task) as head:
         parsed = parse(raw, format, ParseContext(workspace, head, diff.removed))
-        comments = [_beyond(_current_name(comment, diff), head) for comment in parsed.comments]
-    found = normalise(comments, in_diff=diff.shows)
+        comments = [_current_name(comment, diff) for comment in parsed.comments]
+        if task.repository:
+            comments = [_beyond(comment, head) for comment in comments]
+    found = normalise(comments, in_diff=task.shows)
     return Review(
         comments=found,
         reviewer=reviewer,
@@ -68,6 +70,8 @@ def pristine(task: ReviewTask) -> Iterator[HeadFiles]:
 
         def provide() -> Path:
             folder = stack.enter_context(private_folder())
+            if not task.repository:
+                return folder  # no file is known
             with filling(folder):
                 task.checkout(folder / "tree")
             return folder / "tree"

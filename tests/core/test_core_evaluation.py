@@ -216,7 +216,7 @@ def test_another_version_takes_over_no_verdict(
 ) -> None:
     first = judge(evaluator(tmp_path, cache, Says(), Writes(FIX)), dataset)
     again = judge(evaluator(tmp_path, cache, Says(), Writes(FIX)), dataset)
-    monkeypatch.setattr("pytest_crbench.core.evaluation.__version__", "99")
+    monkeypatch.setattr("pytest_crbench.core.hidden_tests.__version__", "99")
     newer = judge(evaluator(tmp_path, cache, Says(), Writes(FIX)), dataset)
     assert first.keys["tests"] == again.keys["tests"] != newer.keys["tests"]
 

@@ -8,7 +8,7 @@ import pytest
 from support.benchmarks import Run, run, sample
 from support.endpoint import DOCKER, LOCAL
 
-from pytest_crbench.core.identity import plan
+from pytest_crbench.core.plan import Plan
 from pytest_crbench.datasets import open_dataset
 
 pytestmark = [pytest.mark.network, pytest.mark.slow]
@@ -22,7 +22,7 @@ docker = pytest.mark.docker
 
 
 def known() -> set[str]:
-    return {node for node, *_ in plan([open_dataset("releases")], 1)}
+    return {planned.node for planned in Plan().all_of([open_dataset("releases")])}
 
 
 def passed(done: Run) -> set[str]:

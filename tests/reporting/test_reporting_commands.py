@@ -30,7 +30,7 @@ def crbench(*argv: object) -> int:
 
 
 def saved(folder: Path, name: str, results: Results) -> Path:
-    write_results(folder / name / "results.json", results, results.summary(), None)
+    write_results(folder / name / "results.json", results, None)
     return folder / name
 
 

@@ -56,14 +56,14 @@ def page(reason: str) -> str:
     )
     summary = results.summary()
     decision = decide(make_gate(fail_under=["@category=none such:0.5"]), summary)
-    return markdown(results, summary, decision, files=reason)
+    return markdown(results, (summary,), decision, files=reason)
 
 
 def test_order() -> None:
     results = run_of(verdicts())
     summary = results.summary()
     decision = decide(make_gate(fail_under=["0.25"]), summary)
-    text = markdown(results, summary, decision, files=".crbench/runs/x")
+    text = markdown(results, (summary,), decision, files=".crbench/runs/x")
     lines = text.splitlines()
     assert lines[0].startswith("**✅ crbench: PASSED, overall 0.300")
     places = [
@@ -77,7 +77,7 @@ def test_the_verdict_is_the_decision(tmp_path: Path) -> None:
     results = run_of(verdicts())
     for bound, icon in (("0.3", "✅"), ("0.31", "❌")):
         decision = decide(make_gate(fail_under=[bound]), results.summary())
-        assert markdown(results, results.summary(), decision).startswith(f"**{icon} crbench: ")
+        assert markdown(results, results.summaries(), decision).startswith(f"**{icon} crbench: ")
 
 
 def test_unmeasured_checks_are_listed_with_their_reasons() -> None:

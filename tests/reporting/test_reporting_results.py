@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def written(results: Results, **gate: Any) -> dict[str, Any]:
     summary = results.summary()
-    return document(results, summary, decide(make_gate(**gate), summary, results))
+    return document(results, decide(make_gate(**gate), summary, results))
 
 
 def mixed() -> Results:
@@ -77,7 +77,7 @@ def test_schema_refuses_what_is_wrong() -> None:
 def test_round_trip(tmp_path: Path) -> None:
     results = mixed()
     summary = results.summary()
-    write_results(tmp_path / "results.json", results, summary, None)
+    write_results(tmp_path / "results.json", results, None)
     for place in (tmp_path, tmp_path / "results.json"):
         again = read_results(place)
         assert sorted(again.verdicts, key=str) == sorted(results.verdicts, key=str)
@@ -101,7 +101,7 @@ def test_a_gate_over_the_file_decides_like_the_run(tmp_path: Path) -> None:
     summary = results.summary()
     gate = make_gate(fail_under=["0.25", "@kind=structural:0.1"], min_coverage="0.8")
     decision = decide(gate, summary, results)
-    write_results(tmp_path / "results.json", results, summary, decision)
+    write_results(tmp_path / "results.json", results, decision)
     again = read_results(tmp_path)
     assert decide(gate, again.summary(), again) == decision
 
