@@ -391,7 +391,7 @@ def make_evaluator(
         agent=agent,
         backend=backend,
         runners={"pytest": PytestRunner()},
-        trees=partial(_trees, settings),
+        trees=partial(_trees, settings, {}),
         workspace=lambda instance, trees, log: with_room(
             partial(build, trees, title=instance.title, body=instance.body, cache=settings.cache, log=log),
             partial(cache_items, settings.cache),
@@ -408,10 +408,14 @@ def make_evaluator(
     return Evaluator(parts, places, limits, settings.test_timeout, repository=not settings.offline)
 
 
-def _trees(settings: Settings, instance: Instance, fixed: bool, log: Callable[[str], None]) -> Trees:
+def _trees(
+    settings: Settings, silent: dict[str, str], instance: Instance, fixed: bool, log: Callable[[str], None]
+) -> Trees:
     from .core.indexes import IndexSettings
     from .sources import fetch
 
     index = IndexSettings.from_environment(index_url=settings.index_url, ca_bundle=settings.ca_bundle)
-    get = partial(fetch, instance.source, cache=settings.cache, fixed=fixed, index=index, log=log)
+    get = partial(
+        fetch, instance.source, cache=settings.cache, fixed=fixed, index=index, log=log, silent=silent
+    )
     return with_room(get, partial(cache_items, settings.cache), log)

@@ -24,6 +24,7 @@ def fetch(
     offline: bool = False,
     verify: bool = False,
     log: Callable[[str], None] = lambda _line: None,
+    silent: dict[str, str] | None = None,
 ) -> Trees:
     """Return the trees of a source, from the cache where it has them. No code of a tree is ever run.
 
@@ -38,6 +39,8 @@ def fetch(
         offline: never use the network; what is not in the cache is an error.
         verify: read every byte of a cached tree again, instead of sizes and times only.
         log: takes one line for what is worth telling (downloads, waiting, repairs).
+        silent: given to every call of a process, it keeps hosts of repositories that did not answer, which
+            are not asked again.
 
     Raises:
         InfraError: network, index, repository or disk failed, or ``offline`` and not in the cache.
@@ -53,7 +56,9 @@ def fetch(
             "state in which its concerns are gone.",
             reason="no-fixed",
         )
-    store = Cache(cache.absolute(), offline=offline, verify=verify, log=log)
+    store = Cache(
+        cache.absolute(), offline=offline, verify=verify, log=log, silent={} if silent is None else silent
+    )
     if source.kind == "pypi":
         from . import pypi
 

@@ -8,7 +8,7 @@ Layout below the cache folder: ``archives/<sha256>/<file>``, ``mirrors/<key>/`` 
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..core import digest, plainjson
@@ -33,6 +33,8 @@ class Cache:
     offline: bool
     verify: bool
     log: Callable[[str], None]
+    #: Hosts that did not answer, with what to say of each; the caller's, for as long as it likes.
+    silent: dict[str, str] = field(default_factory=dict)
 
     def lock(self, name: str, what: str) -> AbstractContextManager[None]:
         """Hold the lock ``name`` between processes."""
