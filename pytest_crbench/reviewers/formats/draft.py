@@ -6,9 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 from ...core.model import Level, ReviewComment, Side
+from ...core.suggestion_blocks import suggestion_blocks
 from ...core.text import clean, clip
 from .paths import OUTSIDE, repository_path
-from .suggestions import suggestion_blocks
 
 if TYPE_CHECKING:
     from .base import ParseContext

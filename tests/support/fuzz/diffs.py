@@ -13,7 +13,7 @@ from pytest_crbench.agents.suggestion_blocks import blocks
 from pytest_crbench.agents.suggestions import plan
 from pytest_crbench.core.diffs import DiffMap, unquoted
 from pytest_crbench.core.model import ReviewComment
-from pytest_crbench.reviewers.formats.suggestions import suggestion_blocks
+from pytest_crbench.core.suggestion_blocks import suggestion_blocks
 
 from .review_shapes import DIFF, HEAD
 from .shapes import mutated

@@ -1,0 +1,76 @@
+"""Two comments say the same if their vectors point the same way."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import InfraError
+from .meaning import Answer, Compared, said
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from .meaning import Pair
+
+    #: Texts to one vector each, and what that used up. Raises InfraError.
+    Embed = Callable[[Sequence[str]], tuple[Sequence[Sequence[float]], Mapping[str, float]]]
+
+
+class EmbeddingMeaning:
+    """Compares the cosine of two vectors with a threshold, from -1 to 1.
+
+    ``embed`` is asked once for each text of a review; who makes it keeps vectors for longer. ``identity`` is
+    all that decides them, as plain JSON. Suggestion blocks do not count, as with `ExactMeaning`.
+    """
+
+    def __init__(self, embed: Embed, threshold: float, identity: Mapping[str, Any]) -> None:
+        self._embed = embed
+        self.threshold = threshold
+        self.fingerprint: Mapping[str, Any] = {
+            "meaning": "embedding",
+            "version": 1,
+            "threshold": threshold,
+            "embeddings": dict(identity),
+        }
+
+    def same(self, pairs: Sequence[Pair]) -> Compared:
+        """Answer for each pair; never abstains. A comment that says nothing is like no other.
+
+        Raises:
+            InfraError: as ``embed``; ``unreadable`` for vectors that cannot be compared.
+        """
+        texts = sorted({text for pair in pairs for text in map(said, pair) if text})
+        if not texts:
+            return Compared(tuple("no" for _ in pairs))
+        vectors, usage = self._embed(texts)
+        directions = dict(zip(texts, map(_direction, vectors), strict=True))
+        return Compared(tuple(self._answer(pair, directions) for pair in pairs), usage)
+
+    def _answer(self, pair: Pair, directions: Mapping[str, list[float]]) -> Answer:
+        one, other = said(pair.reference), said(pair.comment)
+        if not one or not other:
+            return "no"
+        cosine = 1.0 if one == other else _product(directions[one], directions[other])
+        return "yes" if cosine >= self.threshold else "no"
+
+
+def _direction(vector: Sequence[float]) -> list[float]:
+    length = math.sqrt(math.fsum(x * x for x in vector))
+    if not 0 < length < math.inf:
+        raise _incomparable("a vector without a direction")
+    return [x / length for x in vector]
+
+
+def _product(one: list[float], other: list[float]) -> float:
+    if len(one) != len(other):
+        raise _incomparable(f"vectors of {len(one)} and {len(other)} numbers")
+    # The order of a pair must not decide at the threshold: fsum rounds once.
+    return math.fsum(x * y for x, y in zip(one, other, strict=True))
+
+
+def _incomparable(what: str) -> InfraError:
+    return InfraError(
+        f"the embeddings of comments have {what}, which cannot be compared. Check --crbench-embedding-model.",
+        reason="unreadable",
+    )

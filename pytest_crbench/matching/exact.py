@@ -1,0 +1,28 @@
+"""Two comments say the same if they are the same text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .meaning import Answer, Compared, said
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from .meaning import Pair
+
+
+class ExactMeaning:
+    """Compares texts: white space and suggestion blocks do not count, unless a comment is nothing else."""
+
+    fingerprint: Mapping[str, Any] = {"meaning": "exact", "version": 1}
+
+    def same(self, pairs: Sequence[Pair]) -> Compared:
+        """Answer for each pair; never abstains. A comment that says nothing is like no other."""
+        return Compared(tuple(equal(pair) for pair in pairs))
+
+
+def equal(pair: Pair) -> Answer:
+    """Compare one pair."""
+    text = said(pair.comment)
+    return "yes" if text and text == said(pair.reference) else "no"

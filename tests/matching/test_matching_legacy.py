@@ -1,0 +1,146 @@
+"""The faults of the published evaluator, kept."""
+
+from __future__ import annotations
+
+import pytest
+from support.matching import comment, matched, task
+
+from pytest_crbench.core.errors import InfraError
+from pytest_crbench.core.matching import Match
+from pytest_crbench.matching.asking import Reply
+from pytest_crbench.matching.exact import ExactMeaning
+from pytest_crbench.matching.legacy import LegacyJudge, LegacyMatcher, LegacyMeaning, reads_as_yes
+
+EXACT = LegacyMeaning(ExactMeaning())
+PLAIN = LegacyMatcher(EXACT)
+WITH_IDS = LegacyMatcher(EXACT, reference_ids=True)
+
+
+class Always:
+    """Says the same about every pair."""
+
+    fingerprint = {"meaning": "always"}  # noqa: RUF012
+
+    def __call__(self, pair):
+        return True, {"calls": 1}
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ("yes", True),
+        ("Yes.", True),
+        ("no", False),
+        ("No.", False),
+        ("", False),
+        ("No. The comments are not identical", True),
+        ("Both comments note the same race. Yes", False),
+        ("No, they are not the same.", True),
+        ("Different.", False),
+        ("Yes, there is no difference.", True),
+        ("I do not know. yes", False),
+    ],
+)
+def test_an_answer_is_read_by_words_within_words(reply: str, expected: bool) -> None:
+    assert reads_as_yes(reply) is expected
+
+
+def test_one_match_for_a_pull_request_and_its_first() -> None:
+    references = [comment("r1", 10, "One."), comment("r2", 20, "Two.")]
+    comments = [comment("c2", 20, "Two."), comment("c1", 10, "One.")]
+    assert matched(PLAIN.match(task(references, comments))) == [("r2", "c2")]
+    assert matched(WITH_IDS.match(task(references, comments))) == [("r2", "c2"), ("r1", "c1")]
+
+
+def test_the_order_of_comments_changes_the_score() -> None:
+    always = LegacyMatcher(Always(), reference_ids=True)
+    references = [comment("r1", (10, 12)), comment("r2", (13, 14))]
+    wide, narrow = comment("wide", (11, 14)), comment("narrow", (8, 9))
+    assert len(always.match(task(references, [narrow, wide])).matches) == 2
+    assert len(always.match(task(references, [wide, narrow])).matches) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({}, True),
+        ({"path": ""}, True),
+        ({"path": None}, True),
+        ({"path": "b.py"}, False),
+        ({"side": "left"}, False),
+        ({"lines": None}, True),
+        ({"lines": (0, 0)}, True),
+        ({"lines": (0, 500)}, True),
+        ({"lines": (1, 99_999)}, True),
+        ({"lines": (13, 20)}, True),
+        ({"lines": (14, 20)}, False),
+        ({"lines": (8, 9)}, True),
+        ({"lines": (7, 8)}, False),
+    ],
+)
+def test_what_is_missing_is_anything(change: dict[str, object], expected: bool) -> None:
+    got = PLAIN.match(task([comment("r", (10, 12))], [comment("c", **change)]))  # type: ignore[arg-type]
+    assert bool(got.matches) is expected
+
+
+def test_a_reversed_range_overlaps_not_even_itself() -> None:
+    swapped = comment("r", (1144, 1153), flags=("range-swapped",))
+    assert PLAIN.match(task([swapped], [comment("c", (1144, 1153), flags=("range-swapped",))])).matches == ()
+
+
+def test_by_line_a_reference_is_used_up_by_the_first_comment_there() -> None:
+    references = [comment("r1", 10, "One."), comment("r2", 11, "Two.")]
+    comments = [comment("c1", 10, "Else."), comment("c2", 11, "Two.")]
+    got = WITH_IDS.match(task(references, comments))
+    assert got.line_matches == (Match("r1", "c1", 0),)
+    assert got.matches == (Match("r2", "c2", 0),)
+
+
+def test_comments_without_words_are_passed_over() -> None:
+    got = LegacyMatcher(Always()).match(task([comment("r", body=" ")], [comment("c"), comment("d", body="")]))
+    assert got.matches == got.line_matches == ()
+
+
+def test_what_experts_rejected_is_unused_and_nothing_is_a_duplicate() -> None:
+    got = PLAIN.match(task([comment("r")], [comment("a"), comment("b"), comment("v", None)], [comment("n")]))
+    assert (len(got.matches), got.rejected, got.duplicates, got.placeless) == (1, (), (), ())
+
+
+def test_a_failing_endpoint_is_a_silent_no_and_told_in_the_warnings() -> None:
+    logged: list[str] = []
+
+    def ask(_question):
+        error = InfraError("the endpoint answered 500", reason="endpoint")
+        error.usage = {"calls": 1}
+        raise error
+
+    one = task([comment("r")], [comment("c"), comment("d")])
+    object.__setattr__(one, "log", logged.append)
+    got = LegacyMatcher(LegacyJudge(ask, {"model": "m"})).match(one)
+    assert got.matches == ()
+    assert len(logged) == 2
+    assert got.usage == {"calls": 2}
+    assert got.warnings == ("2 question(s) got no answer and count as a no: the endpoint answered 500",)
+
+
+def test_a_budget_that_is_used_up_is_not_the_endpoints_doing() -> None:
+    def ask(_question):
+        raise InfraError("the run has used 10 tokens", reason="budget")
+
+    with pytest.raises(InfraError, match="10 tokens"):
+        LegacyMatcher(LegacyJudge(ask, {"model": "m"})).match(task([comment("r")], [comment("c")]))
+
+
+def test_a_pair_is_asked_about_once_and_not_after_the_match() -> None:
+    asked = []
+
+    def ask(question):
+        asked.append(question)
+        return Reply("Yes", {"calls": 1})
+
+    matcher = LegacyMatcher(LegacyJudge(ask, {"model": "m"}))
+    got = matcher.match(task([comment("r", body="REF")], [comment("c", body="GEN"), comment("d")]))
+    assert matched(got) == [("r", "c")]
+    (question,) = asked
+    assert question.schema is None
+    assert question.user.index("GEN") < question.user.index("REF")
