@@ -156,14 +156,15 @@ def tax():
     # The true recorder has told of the collection, of two canaries, and of this test's set-up and call.
     numbered = enumerate(told(current()), 13)
     data = "".join("%s %s\\n" % ("0" * 32, json.dumps([n, r])) for n, r in numbered)
-    data += "".join(json.dumps(r) + "\\n" for r in told(current()))
+    if len(around()) == 1:  # a harness without canaries has no numbers either
+        data = "".join(json.dumps(r) + "\\n" for r in told(current()))
     for fd in map(int, os.listdir("/proc/self/fd")):
         try:
             if stat.S_ISFIFO(os.fstat(fd).st_mode):
                 os.write(fd, data.encode())
         except OSError:
             pass
-    os._exit(0)
+    os._exit(1)
 """)
     assert naive(plain_sandbox, revision)
     assert_no_pass(arena.rule(revision), "record", status=Status.TAMPERED)
@@ -234,7 +235,7 @@ if not os.fork():
         for path in [p for p in ("/tmp/result.json", *new) if os.path.isfile(p)]:
             result = json.dumps({
                 "outcome": "passed", "returncode": 1, "timed_out": False, "forged": 0, "output": "",
-                "seconds": 1.0, "records": list(whole(place()[1] + "::test_tax"))})
+                "seconds": 1.0, "limits": [], "records": list(whole(place()[1] + "::test_tax"))})
             with open(path + ".own", "w") as stream:
                 stream.write(result if path.startswith("/tmp") else "0" * 64 + "\\n" + result)
             os.replace(path + ".own", path)
