@@ -62,11 +62,13 @@ def activate(config: pytest.Config) -> None:
 def _join(config: pytest.Config, settings: Settings) -> None:
     from .distributed import invocation_of_worker
     from .fixtures import FixturePlugin
-    from .interrupt import terminate_as_interrupt
+    from .interrupt import interrupt_without, terminate_as_interrupt
 
     invocation = invocation_of_worker(config)
     if invocation is not None:
         terminate_as_interrupt()
+        # execnet ends a worker that has lost its controller too, but lets it go on for some seconds.
+        config.add_cleanup(interrupt_without(invocation.controller))
         config.pluginmanager.register(FixturePlugin(settings, invocation), "crbench-state")
 
 

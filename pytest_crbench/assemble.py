@@ -20,6 +20,7 @@ from .core.secrets import in_text, register, scrubbed
 from .core.status import OUTSIDE_FAILURES, Status
 from .core.store import Store, append_line
 from .core.text import printable
+from .interrupt import must_be_there
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -55,6 +56,8 @@ class Invocation:
     scorings: tuple[str, ...] = ("tests",)
     #: Seals the records of the run's store; no program that is started learns it.
     secret: str = field(default="", repr=False)
+    #: In a worker on its machine: the controller's token (`core.owner`).
+    controller: str = ""
 
     def log(self, name: str, line: str) -> None:
         """Append a line to ``logs/<name>.log``; every process of the run may."""
@@ -371,6 +374,7 @@ def make_evaluator(
     from .workspace.revision import capture, changes
 
     note_programs(invocation.run, reviewer, agent)
+    permit = partial(must_be_there, invocation.controller)
     rerun = OUTSIDE_FAILURES if settings.rerun_errors else frozenset()
     places = Places(
         run=invocation.run,
@@ -380,9 +384,15 @@ def make_evaluator(
             invocation=invocation.session,
             secret=invocation.secret,
             resumed=bool(settings.resume),
+            permit=permit,
         ),
         # What failed in another run says nothing about this one.
-        shared=Store(settings.cache / "shared", rerun=frozenset(Status), invocation=invocation.session),
+        shared=Store(
+            settings.cache / "shared",
+            rerun=frozenset(Status),
+            invocation=invocation.session,
+            permit=permit,
+        ),
         log=invocation.log,
         replay=invocation.replay,
     )

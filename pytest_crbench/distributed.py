@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from .assemble import Invocation
+from .core.owner import is_elsewhere, is_gone, own_token
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,6 +39,7 @@ def to_worker(invocation: Invocation) -> dict[str, str]:
         "reviewer_image": invocation.reviewer_image,
         "scorings": ",".join(invocation.scorings),
         "secret": invocation.secret,
+        "controller": own_token(),
     }
 
 
@@ -56,7 +58,13 @@ def invocation_of_worker(config: pytest.Config) -> Invocation | None:
         reviewer_image=told["reviewer_image"],
         scorings=tuple(told["scorings"].split(",")),
         secret=told["secret"],
+        controller=_visible(told["controller"]),
     )
+
+
+def _visible(controller: str) -> str:
+    """The controller's token if its process is seen from here; "" on another machine and in a container."""
+    return "" if is_elsewhere(controller) or is_gone(controller) else controller
 
 
 def late_reports(config: pytest.Config) -> Iterator[pytest.TestReport]:

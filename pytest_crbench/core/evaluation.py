@@ -187,6 +187,8 @@ class Evaluation:
             sandbox=self._agent_sandbox if self.owner.repository else None,
             repository=self.owner.repository,
         )
+        # Once more: trees and workspace may have taken their time.
+        self.owner.places.store.permit()
         try:
             review = self.owner.parts.reviewer.review(task)
         except StageError as error:

@@ -6,6 +6,9 @@ import os
 import socket
 from pathlib import Path
 
+#: The kernel's PF_EXITING among a process's flags (field 9 of /proc/PID/stat).
+_EXITING = 0x4
+
 
 def own_token() -> str:
     """Return ``host:pid:start`` of this process; the start time guards against reused process ids."""
@@ -49,5 +52,6 @@ def _started(pid: int) -> str:
     except OSError:
         return "0"
     fields = stat.rpartition(b")")[2].split()
-    # A zombie has ended; nobody has collected it yet.
-    return "ended" if fields[0] == b"Z" else fields[19].decode()
+    # A zombie has ended, and nobody has collected it yet. One on its way out has closed its pipes before it
+    # becomes a zombie: who learns of its end by them looks in between.
+    return "ended" if fields[0] == b"Z" or int(fields[6]) & _EXITING else fields[19].decode()

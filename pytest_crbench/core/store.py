@@ -141,6 +141,8 @@ class Store:
     secret: str = field(default="", repr=False)
     #: Whether records of earlier invocations may be here; how those are sealed nobody knows any more.
     resumed: bool = False
+    #: Called before anything is made; raises if nothing is to be begun any more.
+    permit: Callable[[], None] = lambda: None
 
     def peek(self, name: str, key: str) -> Outcome | None:
         """Return the recorded result of stage ``name`` if it was made under ``key``."""
@@ -194,6 +196,7 @@ class Store:
             found = self._usable(name, key, usable)
             if found is not None:
                 return found
+            self.permit()
             if self._damaged(name):
                 log(f"{name}: the recorded result is damaged; it is made again")
             before()

@@ -155,8 +155,6 @@ class DockerBackend:
             yield
         except InfraError as error:
             self._in_doubt = error.reason == "engine"
-            if error.reason == image.REMOVED:
-                self._environments.clear()
             raise
 
     def reap(self, session: str | None = None) -> int:
@@ -185,16 +183,25 @@ class DockerBackend:
         return made
 
     def _tree_image(self, environment: EnvironmentRef, tree: Tree) -> str:
-        """Build the tree's image, and first the environment's again if that was evicted or cleaned away."""
+        """Build the tree's image, and first the environment's again if that was evicted or cleaned away.
+
+        Raises:
+            InfraError: if either cannot be built.
+        """
         build_tree = partial(image.build_tree, self._client, self._settings, tree=tree)
         try:
             return build_tree(environment=environment.handle)
-        except image.EnvironmentLostError:
+        except image.EnvironmentLostError as lost:
             known = [w for w, ref in self._environments.items() if ref.handle == environment.handle]
             if not known:
                 raise
             del self._environments[known[0]]
-            return build_tree(environment=self.environment(known[0]).handle)
+            self._settings.log(f"{lost}. Building it again")
+            try:
+                again = self.environment(known[0])
+            except InfraError as error:
+                raise InfraError(f"{lost}. Building it again failed: {error}", reason=error.reason) from error
+            return build_tree(environment=again.handle)
 
     def _new_container(self, tag: str, built: image.Built, limits: Limits, network: bool) -> str:
         host = self._client.create_host_config(

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 #: Raise when the templates or the steps below change what an image holds.
 RECIPE = 1
-#: Why a tree cannot be put on an environment that was there before.
-REMOVED = "image-removed"
 _TIMEOUT_LABEL = "crbench.timeout"
 
 
@@ -143,22 +141,27 @@ def build_tree(client: APIClient, settings: SandboxSettings, environment: Built,
         return _once(client, settings, [plain, "editable", RECIPE], add)
 
     def build(tag: str) -> None:
-        if find_image(client, environment.tag) is None:
-            raise InfraError(
-                f"image {environment.tag[:24]}… was removed from the engine while a run used it. "
-                "Run it again: it is built anew",
-                reason=REMOVED,
-            )
         entries = partial(
             archive.add_tree, entries=digest.verified(tree), prefix="tree", owner=environment.uid
         )
         disk.use(settings, environment.tag)
-        if find_image(client, environment.tag) is None:
-            raise EnvironmentLostError(f"the engine has lost {environment.tag}; run it again", reason="image")
+        _still_there(client, environment.tag)
         values = {"image": environment.tag, "uid": environment.uid, "workdir": WORKDIR}
-        build_image(client, settings, "tree.Dockerfile.j2", values, tag, entries)
+        try:
+            build_image(client, settings, "tree.Dockerfile.j2", values, tag, entries)
+        except InfraError as error:
+            if error.reason == "image":
+                _still_there(client, environment.tag)
+            raise
 
     return _once(client, settings, [environment.tag, tree.digest, RECIPE], build)
+
+
+def _still_there(client: APIClient, tag: str) -> None:
+    if find_image(client, tag) is None:
+        raise EnvironmentLostError(
+            f"image {tag[:24]}… was removed from the engine while a run used it", reason="image"
+        )
 
 
 def _once(client: APIClient, settings: SandboxSettings, content: Any, build: Callable[[str], None]) -> str:

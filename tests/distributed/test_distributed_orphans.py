@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -31,7 +32,8 @@ def test_orphans_end_and_others_do_not() -> None:
         kill_orphans()
         assert len(processes("sleep 8765431")) >= 2
         dead.kill()
-        # Not collected yet: a zombie is as gone as a process can be.
+        # Not collected: a zombie is as gone as a process can be.
+        os.waitid(os.P_PID, dead.pid, os.WEXITED | os.WNOWAIT)
         kill_orphans()
         until(lambda: not processes("sleep 8765431"), 5)
         assert len(processes("sleep 8765432")) >= 2

@@ -68,8 +68,10 @@ def test_the_environment_image_is_removed_between_two_sandboxes(
 ) -> None:
     """Somebody removes all our images between two sandboxes (``docker image prune -a``).
 
+    The environment is built again in the same run, if the package index can be reached: not here.
+
     Status: infra_error
-    Message: was removed from the engine while a run used it. Run it again: it is built anew
+    Message: was removed from the engine while a run used it. Building it again failed: pip install
     """
     box = rig(Trouble(f"subprocess.run(['sleep', '{nap}'])  # once more", "not REVISED"))
     process = box.start()

@@ -7,7 +7,7 @@ import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.benchmarks import run
+from support.benchmarks import Run, run
 from support.stages import NOTHING, STAGES, gone, in_every_stage, wait_for, workers
 from support.stories import RESUME, Story
 
@@ -115,15 +115,22 @@ def killed_controller(once: Once, cache: Path) -> Story:
 
 
 def _kill_controller(story: Story, cache: Path) -> None:
-    stages = in_every_stage(story, cache, nap=5)
-    with stages.started("-n", "3", "-k", "not d1") as process:
+    stages = in_every_stage(story, cache, nap=5, reviewed=("b1", "b2"))
+    with stages.started("-n", "4", "-k", "not d1") as process:
         wait_for(lambda: stages.hangs(process, "review", "revision"))
+        # Another worker waits for the review of "b"; it would make it at once.
+        wait_for(lambda: "review: waiting for another worker" in story.log("b"))
         own = workers(process.pid)
-        assert len(own) == 3
+        assert len(own) == 4
+        reviewing = stages.worker("review", process.pid)
+        assert reviewing is not None
         process.kill()
+        process.wait()
+        os.kill(reviewing, signal.SIGKILL)
         process.communicate()
         # They notice by themselves; the programs that they leave are ended by whoever starts next.
         wait_for(lambda: gone(own))
+        story.keep("killed", Run(process.returncode, "", story.vendor), **_counts(stages))
         stages.heal()
         with stages.started(*RESUME) as second:
             wait_for(lambda: stages.hangs(second, "test"))
@@ -138,12 +145,15 @@ def test_the_controller_is_killed_while_workers_review_and_revise(
 ) -> None:
     """The controller is killed (SIGKILL) while its workers review and revise.
 
-    The workers end by themselves; what they had started is ended by the next run that starts.
+    The workers end by themselves, and begin nothing more that nobody would take; what they had started is
+    ended by the next run that starts.
 
     Status: passed
     Message: overall 1.000, coverage 1.000
     """
     _look_at_controller(killed_controller, fault)
+    told = killed_controller.told("killed")
+    assert (told["reviews"], told["revisions"]) == (["a", "b", "c"], ["a", "c"])
     told = killed_controller.told("again")
     assert told["reviews"] == ["a", "b", "b", "c", "d"]
     assert told["revisions"] == ["a", "b", "c", "c", "d"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from support.benchmarks import Pull, run, write_dataset
@@ -12,10 +13,10 @@ from support.stories import RESUME, Story, crbench_clean, own_cache
 from support.strays import processes
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from support.faults import Told
 
+#: The folder of the tests, from which a run takes what it measures itself with.
+TESTS = Path(__file__).parent.parent
 _REVIEWER = """\
 instance=$(sed -n 's:^+++ b/shop/\\([a-z]\\)[0-9]*_.py$:\\1:p' "$1" | head -1)
 out=$2
@@ -43,11 +44,11 @@ def write_reviewer(log: Path, faults: dict[str, str]) -> Programs:
 
 
 _MEMORY = """\
-import os, pathlib, resource
+import os, pathlib
+from support.memory import peak
 
 def pytest_runtest_logfinish():
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    pathlib.Path({folder!r}, str(os.getpid())).write_text(str(peak))
+    pathlib.Path({folder!r}, str(os.getpid())).write_text(str(peak()))
 """
 
 
@@ -68,7 +69,7 @@ def tell(story: Story, cache: Path, faults: dict[str, str], *arguments: str, out
     (story.folder / "peaks.py").write_text(_MEMORY.format(folder=str(memory)))
     own = own_cache(story.folder / "cache", cache)
     options = [programs.reviewer + (" {out}" if out else ""), programs.agent, *arguments]
-    env = {"TMPDIR": str(temporary), "PYTHONPATH": str(story.folder)}
+    env = {"TMPDIR": str(temporary), "PYTHONPATH": f"{story.folder}:{TESTS}"}
     done = run(story.vendor, dataset, own, "-p", "peaks", *options, env=env)
     peaks = [int(path.read_text()) for path in memory.iterdir()]
     story.keep("first", done, left=len(processes(f"sleep {nap}")), peaks=peaks)

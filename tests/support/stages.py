@@ -16,6 +16,8 @@ from support.programs import Programs, write_programs
 from support.stories import own_cache
 from support.strays import processes, until
 
+from pytest_crbench.core.processes import SESSION_VARIABLE
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -104,7 +106,7 @@ class Stages:
     def strays(self) -> list[int]:
         """Processes of the runs that go on."""
         naps = [pid for nap in self.naps.values() for pid in processes(f"sleep {nap}")]
-        return [*naps, *(processes(f"CRBENCH_SESSION={self.programs.session()}") if self._began else [])]
+        return [*naps, *(processes(f"{SESSION_VARIABLE}={self.programs.session()}") if self._began else [])]
 
     @property
     def _began(self) -> bool:
@@ -123,8 +125,11 @@ class Stages:
 NOTHING: dict[str, list[str]] = {"processes": [], "sandboxes": [], "temporary": []}
 
 
-def in_every_stage(story: Story, cache: Path, *, nap: int) -> Stages:
-    """Write the dataset and the programs; the hidden test of "d" naps for ``nap`` seconds, then passes."""
+def in_every_stage(story: Story, cache: Path, *, nap: int, reviewed: tuple[str, ...] = ("b1",)) -> Stages:
+    """Write the dataset and the programs; the hidden test of "d" naps for ``nap`` seconds, then passes.
+
+    ``reviewed`` are the checks of the pull request that hangs in its review.
+    """
     unique = f"{random.randrange(10**9):09d}"
     naps = {"review": f"6{unique}", "revision": f"5{unique}", "test": f"{nap}.{unique}"}
     test = (
@@ -132,7 +137,7 @@ def in_every_stage(story: Story, cache: Path, *, nap: int) -> Stages:
         f"    subprocess.Popen(['sleep', '{naps['test']}'], start_new_session=True)\n"
         f"    subprocess.run(['sleep', '{naps['test']}'])\n"
     )
-    pulls = [Pull(letter, fixable=(f"{letter}1",)) for letter in "abc"]
+    pulls = [Pull("a", ("a1",)), Pull("b", reviewed), Pull("c", ("c1",))]
     dataset = write_dataset(story.folder / "small", [*pulls, Pull("d", ("d1",), tests={"d1": test})])
     hangs = {"review": ("b", naps["review"]), "revision": ("c", naps["revision"])}
     programs = write_programs(story.folder / "programs", hangs=hangs)
