@@ -62,7 +62,18 @@ def make_classifier(
     from .matching.classify import Classifier
 
     model = _judge_model(settings, run, environ, who="sorting comments (--crbench-classify)")
-    return Classifier(_asker(model), model.identity)
+    return Classifier(asker(model), model.identity)
+
+
+def asker(model: Model) -> Ask:
+    """Return what puts the questions of matching to a model, through the one door."""
+    from .matching.asking import Reply
+
+    def ask(question: Question) -> Reply:
+        answer = _complete(model, question)
+        return Reply(answer.text, _plain(answer.usage, model.ledger.price if model.ledger else None))
+
+    return ask
 
 
 def _meaning(settings: Settings, run: Path | None, environ: Mapping[str, str] | None) -> Meaning:
@@ -85,7 +96,7 @@ def _meaning(settings: Settings, run: Path | None, environ: Mapping[str, str] | 
     from .matching.judge import JudgeMeaning
 
     model = _judge_model(settings, run, environ, who=_JUDGE)
-    return JudgeMeaning(_asker(model), model.identity, settings.judge_votes)
+    return JudgeMeaning(asker(model), model.identity, settings.judge_votes)
 
 
 def _legacy(settings: Settings, run: Path | None, environ: Mapping[str, str] | None) -> Matcher:
@@ -94,7 +105,7 @@ def _legacy(settings: Settings, run: Path | None, environ: Mapping[str, str] | N
     if settings.meaning == "judge":
         model = _judge_model(settings, run, environ, who=_JUDGE, **_LEGACY_SAMPLING)
         return LegacyMatcher(
-            LegacyJudge(_asker(model), model.identity), line_tolerance=settings.line_tolerance
+            LegacyJudge(asker(model), model.identity), line_tolerance=settings.line_tolerance
         )
     asked = LegacyMeaning(_meaning(settings, run, environ))
     return LegacyMatcher(asked, line_tolerance=settings.line_tolerance)
@@ -114,17 +125,6 @@ def _judge_model(
         environ=environ,
         **{"temperature": settings.temperature, **sampling},
     )
-
-
-def _asker(model: Model) -> Ask:
-    """Put questions of matching to a model of the one door."""
-    from .matching.asking import Reply
-
-    def ask(question: Question) -> Reply:
-        answer = _complete(model, question)
-        return Reply(answer.text, _plain(answer.usage, model.ledger.price if model.ledger else None))
-
-    return ask
 
 
 def _complete(model: Model, question: Question) -> Completion:

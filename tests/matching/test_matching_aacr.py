@@ -47,14 +47,15 @@ def total(matcher: CommentMatcher | LegacyMatcher, instances: Iterable[Instance]
 
 
 def test_a_perfect_review_finds_everything(instances: tuple[Instance, ...]) -> None:
-    matcher = exact()
+    matcher, found = exact(), 0
     for instance in instances:
         got = matcher.match(task_of(instance, perfect(instance)))
+        found += len(got.matches)
         assert {m.reference for m in got.matches} == {check.comment.id for check in instance.checks}
         assert all(m.distance == 0 for m in got.matches)
         assert len(got.line_matches) == len(instance.checks)
         assert got.rejected == got.duplicates == got.placeless == ()
-    assert total(matcher, instances, perfect) == 1505
+    assert found == 1505
 
 
 @pytest.mark.parametrize("order", ["reversed", "shuffled"])
