@@ -15,6 +15,38 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 
+class Repo:
+    """A repository of five commits, each with a file of its own; the second and the fourth are wanted."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.mkdir(parents=True)
+        self.git("init", "--quiet", "--bare", "--initial-branch=main")
+        self.commits: list[str] = []
+        for number in range(5):
+            blob = self.git("hash-object", "-w", "--stdin", data=f"only in {number}\n")
+            tree = self.git("mktree", data=f"100644 blob {blob}\tfile-{number}\n")
+            parents = ["-p", self.commits[-1]] if self.commits else []
+            self.commits.append(self.git("commit-tree", tree, *parents, "-m", f"change {number}"))
+        self.git("update-ref", "refs/heads/main", self.commits[-1])
+        self.base, self.head = self.commits[1], self.commits[3]
+
+    def git(self, *arguments: str, data: str = "") -> str:
+        env = {"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+        for who in ("AUTHOR", "COMMITTER"):
+            env |= {f"GIT_{who}_NAME": "t", f"GIT_{who}_EMAIL": "t@example.com"}
+        done = subprocess.run(
+            ["git", *arguments],
+            cwd=self.path,
+            env=env,
+            input=data,
+            capture_output=True,
+            check=True,
+            text=True,
+        )
+        return done.stdout.strip()
+
+
 class GitServer:
     """Serves the repositories below ``root`` by git's own program; what was asked, and with what status."""
 
