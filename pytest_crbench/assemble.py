@@ -125,32 +125,41 @@ def make_matcher(settings: Settings, run: Path | None, scorings: Iterable[str]) 
 
 
 def make_reviewer(
-    settings: Settings, replay: Path | None = None, *, session: str = "", image: str = ""
+    settings: Settings,
+    replay: Path | None = None,
+    *,
+    session: str = "",
+    image: str = "",
+    run: Path | None = None,
 ) -> Reviewer:
     """Make the reviewer that the settings name; of a replayed run, the one that was recorded.
 
-    ``session`` labels what it leaves behind; ``image`` is the id of its image, if the run has looked it up.
+    ``session`` labels what it leaves behind; ``image`` is the id of its image, if the run has looked it up;
+    ``run`` holds the budget of the whole run.
 
     Raises:
-        UsageError: if it does not exist.
+        UsageError: if it does not exist, or the model's name or key is missing.
     """
     if replay is not None:
         return Recorded.part(replay, "reviewer")
-    return as_reviewer(settings.reviewer, settings, session=session, image=image)
+    return as_reviewer(settings.reviewer, settings, session=session, image=image, run=run)
 
 
 def as_reviewer(
-    given: Reviewer | Callable[..., Any] | str, settings: Settings, *, session: str = "", image: str = ""
+    given: Reviewer | Callable[..., Any] | str,
+    settings: Settings,
+    *,
+    session: str = "",
+    image: str = "",
+    run: Path | None = None,
 ) -> Reviewer:
     """Accept what a vendor's ``crbench_reviewer`` fixture returns: a Reviewer, a callable or a spec.
 
     Raises:
-        UsageError: if it is none of these.
+        UsageError: if it is none of these, or the model's name or key is missing.
     """
     if isinstance(given, str):
-        from .reviewers.load import load
-
-        return load(given, _reviewer_options(settings), make_enclosure(settings, session, image))
+        return _named_reviewer(given, settings, make_enclosure(settings, session, image), run)
     if settings.reviewer_image and not settings.replay and getattr(given, "enclosure", None) is None:
         raise UsageError(
             "--crbench-reviewer-image is for programs; the fixture crbench_reviewer returned one that runs "
@@ -166,6 +175,16 @@ def as_reviewer(
     from .reviewers.inprocess import InProcessReviewer
 
     return InProcessReviewer(given, _reviewer_options(settings))
+
+
+def _named_reviewer(spec: str, settings: Settings, enclosure: Enclosure | None, run: Path | None) -> Reviewer:
+    from .reviewers.load import is_driven_by_model, load
+
+    if enclosure is None and is_driven_by_model(spec):
+        from .llm_reviewers import make_llm_reviewer
+
+        return make_llm_reviewer(spec, settings, run)
+    return load(spec, _reviewer_options(settings), enclosure)
 
 
 def make_enclosure(settings: Settings, session: str, image: str = "") -> Enclosure | None:
@@ -412,8 +431,9 @@ def make_evaluator(
         matcher=make_matcher(settings, invocation.run, invocation.scorings),
     )
     limits = Limits(memory=settings.memory, cpus=settings.cpus, pids=settings.pids)
-    # Time that a failing endpoint takes moves a revision's deadline, by its time limit at the most.
-    lifetime = max(2 * settings.agent_timeout, settings.test_timeout) + 600.0
+    # Time that a failing endpoint takes moves the deadline of a review or revision, by its limit at the most.
+    longest = max(settings.agent_timeout, settings.reviewer_timeout)
+    lifetime = max(2 * longest, settings.test_timeout) + 600.0
     limits = replace(limits, lifetime=lifetime)
     return Evaluator(parts, places, limits, settings.test_timeout, repository=not settings.offline)
 

@@ -54,7 +54,11 @@ def crbench_reviewer(request: pytest.FixtureRequest) -> Reviewer | Callable[...,
     state = _state(request)
     invocation = state.invocation
     return assemble.make_reviewer(
-        state.settings, invocation.replay, session=invocation.session, image=invocation.reviewer_image
+        state.settings,
+        invocation.replay,
+        session=invocation.session,
+        image=invocation.reviewer_image,
+        run=invocation.run,
     )
 
 
@@ -88,6 +92,7 @@ def crbench_evaluator(
             state.settings,
             session=state.invocation.session,
             image=state.invocation.reviewer_image,
+            run=state.invocation.run,
         ),
         assemble.as_agent(crbench_agent, state.settings, state.invocation.run),
         crbench_sandbox,

@@ -20,7 +20,8 @@ OPTIONS: tuple[tuple[str, str, str, str], ...] = (
         "review-format",
         "value",
         "FORMAT",
-        "format of a command's review: auto (default), native, github, sarif, rdjson, rdjsonl, checkstyle",
+        "format of a command's review: auto (default), native, github, sarif, rdjson, rdjsonl, "
+        "checkstyle, tagged",
     ),
     ("reviewer-timeout", "value", "SECONDS", "time limit of one review (default 600)"),
     (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from .text import decode, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 Span = tuple[int, int]
 _FILE = re.compile(rb"^diff --git ", re.MULTILINE)
@@ -117,9 +117,21 @@ def _unescape(match: re.Match[bytes]) -> bytes:
     return bytes([_LETTERS[said] if said in _LETTERS else int(said, 8) & 255])
 
 
-def _file(section: bytes) -> FileDiff:
+def parts(diff: bytes) -> Iterator[tuple[str | None, str | None, bytes]]:
+    """Yield old name, new name (None: it is not there on that side) and the hunks of each file of a diff."""
+    starts = [match.start() for match in _FILE.finditer(diff)]
+    for start, end in pairwise([*starts, len(diff)]):
+        header, hunks = _split(diff[start:end])
+        yield (*_names(header), hunks)
+
+
+def _split(section: bytes) -> tuple[bytes, bytes]:
     at = _HUNK.search(section)
-    header, hunks = (section[: at.start()], section[at.start() :]) if at else (section, b"")
+    return (section[: at.start()], section[at.start() :]) if at else (section, b"")
+
+
+def _file(section: bytes) -> FileDiff:
+    header, hunks = _split(section)
     old, new = _names(header)
     if b"\nBinary files " in header or b"\nGIT binary patch\n" in header:
         return FileDiff(old, new, whole=True)

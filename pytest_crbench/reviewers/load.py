@@ -26,9 +26,14 @@ GROUP = "pytest_crbench.reviewers"
 _ATTRIBUTE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _WAYS = (
-    "Name it as human, human:bare, none, cmd:PROGRAM ARGUMENTS, file:reviews/{instance}.json or "
-    "module:attribute."
+    "Name it as human, human:bare, none, cmd:PROGRAM ARGUMENTS, file:reviews/{instance}.json, "
+    "module:attribute, llm:none, llm:bm25, llm:embedding or llm:agent."
 )
+
+
+def is_driven_by_model(spec: str) -> bool:
+    """Whether a spec names a reviewer that needs a model, which `load` does not make."""
+    return spec.strip().partition(":")[0] == "llm"
 
 
 def load(spec: str, options: ReviewerOptions | None = None, enclosure: Enclosure | None = None) -> Reviewer:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..core.model import ReviewComment
+    from .formats import Parsed
     from .protocol import ReviewTask
 
 
@@ -49,9 +50,29 @@ def read_review(
     diff = DiffMap(task.diff)
     with pristine(task) as head:
         parsed = parse(raw, format, ParseContext(workspace, head, diff.removed))
-        comments = [_current_name(comment, diff) for comment in parsed.comments]
-        if task.repository:
-            comments = [_beyond(comment, head) for comment in comments]
+        return review_of(
+            parsed, task=task, diff=diff, head=head, reviewer=reviewer, raw_name=raw_name, duration=duration
+        )
+
+
+def review_of(
+    parsed: Parsed,
+    *,
+    task: ReviewTask,
+    diff: DiffMap,
+    head: HeadFiles,
+    reviewer: str,
+    raw_name: str | None,
+    duration: float,
+) -> Review:
+    """Make a review of what was parsed: comments get flags and ids, and what is unusual is a warning.
+
+    Raises:
+        InfraError: if no copy of the workspace can be made to look things up in.
+    """
+    comments = [_current_name(comment, diff) for comment in parsed.comments]
+    if task.repository:
+        comments = [_beyond(comment, head) for comment in comments]
     found = normalise(comments, in_diff=task.shows)
     return Review(
         comments=found,

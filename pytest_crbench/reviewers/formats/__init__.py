@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from . import auto, checkstyle, github, native, rdjson, sarif
+from . import auto, checkstyle, github, native, rdjson, sarif, tagged
 from .base import HeadFiles, ParseContext, Parsed, Unreadable
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ PARSERS: Mapping[str, Parser] = MappingProxyType(
         "rdjson": rdjson.parse_result,
         "rdjsonl": rdjson.parse_lines,
         "checkstyle": checkstyle.parse,
+        "tagged": tagged.parse,
     }
 )
 
@@ -51,4 +52,5 @@ def _clean(name: str) -> str:
         "rdjsonl": 'the line {"diagnostics": []}',
         "checkstyle": "<checkstyle></checkstyle>",
         "github": "[]",
+        "tagged": "<end/>",
     }.get(name, '{"comments": []} or []')

@@ -127,6 +127,39 @@ def _checkstyle(source: Source) -> bytes:
     return (head + element("checkstyle", {}, "".join(files))).encode("utf-8", "surrogatepass")
 
 
+def _tagged(fields: dict[str, Maker]) -> Maker:
+    """Blocks in tags, with now and then a tag that is missing, doubled, or spelled as models spell it."""
+    prose = one_of("", "\n", "Here is my review:\n", "```xml\n", "```\n", "<think>", "</think>", "<!--")
+
+    def element(source: Source, name: str, content: str) -> str:
+        opening = source.pick([f"<{name}>", f"<{name}>", f"<{name}>", f"< {name.upper()} >", "", f"<{name}"])
+        closing = source.pick([f"</{name}>", f"</{name}>", f"</{name}>", f"</ {name} >", "", f"<{name}>"])
+        return opening + content + closing
+
+    def make(source: Source) -> bytes:
+        out = []
+        for _ in range(source.below(5)):
+            out.append(prose(source))
+            names = list(fields)
+            if source.chance(5):
+                names.remove(source.pick(names))
+            out += [element(source, name, str(fields[name](source))) for name in names]
+            out.append(source.pick(["<notesplit/>", "<notesplit>", "", "<notesplit", "</notesplit>"]))
+        out.append(source.pick(["<end/>", "<END />", "", "<end", "<end/><note>more</note>"]))
+        return "".join(out).encode("utf-8", "surrogatepass")
+
+    return make
+
+
+_SIDE = one_of("right", "left", " RIGHT\n", "both", "")
+_QUOTED = either(
+    one_of(
+        "+two", " one\n-2\n+two\n three", "```diff\n+two\n```", "t w o", "x", "\n\n", "@@ -1,3 +1,3 @@\n+two"
+    ),
+    text,
+)
+_NUMBER = one_of("1", "2", "0", "-1", "x", "99999999999999999999", "1-2", "")
+
 GRAMMARS: dict[str, Maker] = {
     "native": _native(),
     "github": _github(),
@@ -134,10 +167,13 @@ GRAMMARS: dict[str, Maker] = {
     "rdjson": _rdjson(lines=False),
     "rdjsonl": _rdjson(lines=True),
     "checkstyle": _checkstyle,
+    "tagged": _tagged({"path": PATH, "side": _SIDE, "from": _NUMBER, "to": _NUMBER, "note": BODY}),
+    "tagged-hunk": _tagged({"diff": _QUOTED, "side": _SIDE, "note": BODY}),
 }
 
 #: A small review in each format.
 SAMPLES = [
+    b"<path>a.py</path> <side>right</side> <from>1</from> <to>2</to>\n<note>It is wrong.</note>\n<notesplit/>\n<end/>",
     b'{"diagnostics": [{"message": "m", "location": {"path": "a.py", "range": {"start": {"line": 1, "column": 2},'
     b' "end": {"line": 2}}}, "suggestions": [{"range": {"start": {"line": 1}}, "text": "x"}], "severity": 1}]}',
     b'<checkstyle><file name="a.py"><error line="1" message="m" severity="e" source="s"/></file></checkstyle>',

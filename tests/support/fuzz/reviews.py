@@ -10,11 +10,21 @@ from typing import Any
 
 from pytest_crbench.agents.command import native as as_native
 from pytest_crbench.core.diffs import DiffMap
+from pytest_crbench.core.hunks import hunks
 from pytest_crbench.core.model import ReviewComment
 from pytest_crbench.core.records import comment_from, comment_to
-from pytest_crbench.reviewers.formats import PARSERS, HeadFiles, ParseContext, Parsed, Unreadable, parse
+from pytest_crbench.reviewers.formats import (
+    PARSERS,
+    HeadFiles,
+    ParseContext,
+    Parsed,
+    Unreadable,
+    parse,
+    tagged,
+)
 from pytest_crbench.reviewers.formats.edits import Edit, Lines, as_lines
 from pytest_crbench.reviewers.formats.paths import from_uri, repository_path
+from pytest_crbench.reviewers.llm.places import locate
 from pytest_crbench.reviewers.normalise import normalise
 
 from .review_shapes import DIFF, GRAMMARS, HEAD, PATH, SAMPLES
@@ -34,6 +44,7 @@ def targets() -> list[Target]:
         Target("review-round-trip", listed(_comment, 6), _round_trip),
         Target("review-paths", sometimes(either(PATH, text, _odd_path)), _path),
         Target("review-edits", _edits, _edit),
+        Target("review-answer", GRAMMARS["tagged-hunk"], _answer),
     ]
 
 
@@ -51,6 +62,24 @@ def read(name: str, raw: bytes, folder: Path) -> None:
         parsed = parse(raw, name, context)
         assert isinstance(parsed, Parsed)
         _examine(parsed)
+
+
+def _answer(raw: bytes, _folder: Path) -> None:
+    """A model's answer about a hunk: blocks that are whole, each at a place of the hunk or at none."""
+    found, notes = hunks(DIFF)
+    assert not notes
+    with refused(Unreadable):
+        answer = tagged.read(raw.decode("utf-8", "replace"), tagged.HUNK_FIELDS)
+        assert answer.blocks or not answer.half
+        for block in answer.blocks:
+            assert block["note"].strip()
+            for hunk in found:
+                for side, shown in (("left", hunk.left), ("right", hunk.right)):
+                    lines, why = locate(block["diff"], hunk, side)
+                    assert (lines is None) == bool(why)
+                    if lines is not None:
+                        assert {lines[0], lines[1]} <= {number for number, _ in shown}
+                        assert lines[0] <= lines[1]
 
 
 def read_in_every_format(raw: bytes, folder: Path) -> None:

@@ -1,0 +1,288 @@
+"""A reviewer that asks a model about one hunk at a time, with what was looked up for it or without."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from ...core.diffs import DiffMap
+from ...core.errors import InfraError, ReviewerError, StageError
+from ...core.hunks import hunks
+from ...core.store import added, write_json
+from ...core.text import printable
+from ..formats import ParseContext, Parsed, Unreadable, tagged
+from ..formats.draft import draft, side_of, take_suggestion
+from ..reading import pristine, review_of
+from . import prompt
+from .places import locate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from ...core.hunks import Hunk
+    from ...core.model import Review, ReviewComment, Side
+    from ..protocol import ReviewTask
+    from .protocol import Answer, Ask, OpenIndex, Search, Snippet
+
+#: Raised when the same answers would become other comments, or the same pull request other questions.
+VERSION = 1
+#: Questions of one review that are under way at the same time.
+CONCURRENCY = 4
+RECORD = "review.answers.json"
+_WARNINGS = 20
+_CUT_OFF = {
+    "length": "the answer was cut off because it was too long",
+    "content_filter": "the answer was withheld by a filter",
+    "no-choices": "no answer arrived",
+}
+
+
+@dataclass
+class _Asked:
+    """One hunk, and what came of asking about it."""
+
+    hunk: Hunk
+    snippets: Sequence[Snippet] = ()
+    answer: Answer | None = None
+    blocks: tuple[Mapping[str, str], ...] = ()
+    unreadable: str = ""
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def place(self) -> str:
+        return f"{printable(self.hunk.path, 120)} {self.hunk.header}"
+
+    def record(self) -> dict[str, Any]:
+        """Plain JSON for those who want to see what was asked and answered."""
+        answer = self.answer
+        return {
+            "path": self.hunk.path,
+            "hunk": self.hunk.header,
+            "snippets": [[s.path, *s.lines, round(s.score, 6)] for s in self.snippets],
+            "answer": answer.text if answer else None,
+            "finish_reason": answer.finish_reason if answer else None,
+            "usage": dict(answer.usage) if answer else {},
+            "unreadable": self.unreadable,
+            "warnings": self.warnings,
+        }
+
+
+class HunkReviewer:
+    """Asks about each hunk: title, description, the hunk, and up to ``count`` snippets of head."""
+
+    shareable = False  # its answers are shared already, one by one
+
+    def __init__(
+        self,
+        name: str,
+        ask: Ask,
+        fingerprint: Mapping[str, Any],
+        *,
+        timeout: float,
+        open_index: OpenIndex | None = None,
+        count: int = 0,
+    ) -> None:
+        self.name = name
+        self.ask = ask
+        self.timeout = timeout
+        self.open_index = open_index if count else None
+        self.count = count
+        self.fingerprint = fingerprint
+
+    def review(self, task: ReviewTask) -> Review:
+        """Review one pull request.
+
+        Raises:
+            ReviewerError: ``unreadable`` if no answer about any hunk could be read, ``timeout``.
+            InfraError: if the endpoint, the run's budget or the disk failed.
+        """
+        if task.head is None:
+            raise InfraError(
+                f"{self.name} looks at the code, and there is none without a repository; leave "
+                "--crbench-offline out",
+                reason="no-repository",
+            )
+        work = _Work(self, task)
+        with work.accounted():
+            asked, notes, search_notes = work.run()
+        return self._read(task, asked, (*notes, *search_notes), work)
+
+    def _read(self, task: ReviewTask, asked: list[_Asked], notes: tuple[str, ...], work: _Work) -> Review:
+        unreadable = [one for one in asked if one.unreadable]
+        if asked and len(unreadable) == len(asked):
+            error = ReviewerError(
+                f"none of the model's {len(asked)} answers can be read; the first: {unreadable[0].place}: "
+                f"{unreadable[0].unreadable}. See {RECORD} in {task.directory}.",
+                reason="unreadable",
+            )
+            error.usage = work.usage
+            raise error
+        diff = DiffMap(task.diff)
+        with pristine(task) as head:
+            context = ParseContext(None, head, diff.removed)
+            comments = tuple(_comment(context, one.hunk, block) for one in asked for block in one.blocks)
+            review = review_of(
+                Parsed(comments, _few([*_warnings(asked), *notes]), usage=work.usage),
+                task=task,
+                diff=diff,
+                head=head,
+                reviewer=self.name,
+                raw_name=RECORD,
+                duration=time.monotonic() - work.began,
+            )
+        return review
+
+
+class _Work:
+    """One review in the making."""
+
+    def __init__(self, reviewer: HunkReviewer, task: ReviewTask) -> None:
+        self.reviewer = reviewer
+        self.task = task
+        self.began = time.monotonic()
+        self.usage: dict[str, float] = {}
+        self.lost = 0.0
+        self.answers = 0
+        self.lock = Lock()
+
+    @contextmanager
+    def accounted(self) -> Iterator[None]:
+        """Say what was used up also of a review that failed."""
+        try:
+            yield
+        except StageError as error:
+            error.usage = added(self.usage, error.usage)
+            raise
+
+    def run(self) -> tuple[list[_Asked], tuple[str, ...], tuple[str, ...]]:
+        """Ask about every hunk; returns what came of it in the diff's order, and notes."""
+        found, notes = hunks(self.task.diff)
+        asked = [_Asked(hunk) for hunk in found]
+        self.task.log(f"review: {len(asked)} hunks to ask about")
+        search = self._search() if asked else None
+        try:
+            self._ask_all(asked, search)
+        finally:
+            write_json(self.task.directory / RECORD, [one.record() for one in asked])
+        return asked, notes, search.notes if search else ()
+
+    def _search(self) -> Search | None:
+        assert self.task.head is not None
+        if self.reviewer.open_index is None:
+            return None
+        return self.reviewer.open_index(self.task.head, self.task.log)
+
+    def _ask_all(self, asked: list[_Asked], search: Search | None) -> None:
+        with ThreadPoolExecutor(max_workers=CONCURRENCY) as pool:
+            waiting = [pool.submit(self._one, one, search) for one in asked]
+            try:
+                for future in waiting:
+                    future.result()
+            except BaseException:
+                for future in waiting:
+                    future.cancel()
+                raise
+
+    def _one(self, one: _Asked, search: Search | None) -> None:
+        if search is not None:
+            own = (one.hunk.right[0][0], one.hunk.right[-1][0]) if one.hunk.right else None
+            without = (one.hunk.new, own) if one.hunk.new and own else None
+            one.snippets = search.find(f"{one.hunk.path}\n{one.hunk.changed}", self.reviewer.count, without)
+        one.answer = self._ask(one)
+        if one.answer is None:
+            one.unreadable = "hunk and question are longer than what the model can read"
+            return
+        one.warnings += one.answer.warnings
+        said = _CUT_OFF.get(one.answer.finish_reason)
+        if said:
+            one.warnings.append(said)
+        if len(one.hunk.text) > prompt.HUNK_LIMIT:
+            one.warnings.append("the hunk is so long that its middle was not shown")
+        try:
+            read = tagged.read(one.answer.text, tagged.HUNK_FIELDS)
+        except Unreadable as error:
+            one.unreadable = str(error)
+            return
+        one.blocks = read.blocks
+        one.warnings += read.warnings
+
+    def _ask(self, one: _Asked) -> Answer | None:
+        """Ask about a hunk; without snippets if it is too long with them; None if it is too long anyway."""
+        try:
+            return self._within_time(one)
+        except InfraError as error:
+            if error.reason != "context-length":
+                raise
+        if not one.snippets:
+            return None
+        one.snippets = ()
+        one.warnings.append("too long for the model with snippets: asked without them")
+        return self._ask(one)
+
+    def _within_time(self, one: _Asked) -> Answer:
+        messages = prompt.hunk_messages(self.task.pull_request, one.hunk, one.snippets)
+        deadline = self.began + self.reviewer.timeout + self.lost
+        try:
+            if time.monotonic() >= deadline:
+                raise self._late()
+            answer = self.reviewer.ask(messages, repeat=self.task.repeat, deadline=deadline)
+        except InfraError as error:
+            # An endpoint that never answered, or hangs before the time is up, is not a reviewer that is slow.
+            if error.reason != "timeout" or not self.answers or time.monotonic() < deadline:
+                raise
+            raise self._late() from error
+        with self.lock:
+            self.answers += 1
+            self.lost += answer.lost
+            self.usage = added(self.usage, answer.usage)
+        return answer
+
+    def _late(self) -> ReviewerError:
+        return ReviewerError(
+            f"{self.reviewer.name} was not done within {self.reviewer.timeout:g} s, after {self.answers} "
+            "answers; raise --crbench-reviewer-timeout",
+            reason="timeout",
+        )
+
+
+def _comment(context: ParseContext, hunk: Hunk, block: Mapping[str, str]) -> ReviewComment:
+    side, flags = _side(block.get("side"))
+    lines, why = locate(block["diff"], hunk, side)
+    body, suggestion, more = take_suggestion(block["note"])
+    return draft(
+        context,
+        body=body,
+        # Base speaks of a renamed file by its old name.
+        path=hunk.old if side == "left" and hunk.old else hunk.path,
+        start=lines[0] if lines else None,
+        end=lines[1] if lines else None,
+        side=side,
+        suggestion=suggestion,
+        flags=(*flags, *more, *([why] if why else [])),
+    )
+
+
+def _side(said: str | None) -> tuple[Side, tuple[str, ...]]:
+    return ("right", ("side-unknown",)) if said is None else side_of(said)
+
+
+def _warnings(asked: list[_Asked]) -> list[str]:
+    found = [f"{one.place}: {warning}" for one in asked for warning in _own(one)]
+    # What holds for the endpoint, not for a hunk, is said once.
+    shared = dict.fromkeys(w for one in asked if one.answer for w in one.answer.warnings)
+    return [*shared, *found]
+
+
+def _own(one: _Asked) -> list[str]:
+    shared = one.answer.warnings if one.answer else ()
+    unread = [f"not read: {one.unreadable}"] if one.unreadable else []
+    return [w for w in one.warnings if w not in shared] + unread
+
+
+def _few(warnings: list[str]) -> tuple[str, ...]:
+    more = len(warnings) - _WARNINGS
+    return (*warnings[:_WARNINGS], *([f"and {more} more such remarks, in {RECORD}"] if more > 0 else []))

@@ -1,0 +1,50 @@
+"""What a model is told about one hunk, or about a whole pull request that it looks at itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ... import prompts
+from ...core.fences import clip, fence, tags
+from ...core.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...core.hunks import Hunk
+    from ...core.model import PullRequest
+    from .protocol import Snippet
+
+HUNK_TEMPLATES = ("reviewer_hunk_system", "reviewer_hunk")
+#: Characters of a prompt's parts; of a longer one the middle is left out.
+HUNK_LIMIT = 60_000
+_SNIPPET_LIMIT = 6_000
+_TITLE_LIMIT = 500
+_DESCRIPTION_LIMIT = 20_000
+_OWN = tags("pull_request_title", "pull_request_description", "hunk", "snippet")
+
+
+def hunk_messages(pull_request: PullRequest, hunk: Hunk, snippets: Sequence[Snippet]) -> list[dict[str, Any]]:
+    """Return the question about one hunk, in OpenAI's format."""
+    renamed = hunk.old if hunk.old and hunk.new and hunk.old != hunk.new else None
+    question = prompts.render(
+        "reviewer_hunk",
+        title=fence(printable(pull_request.title, _TITLE_LIMIT), _OWN),
+        description=fence(clip(pull_request.body.strip(), _DESCRIPTION_LIMIT), _OWN),
+        path=fence(printable(hunk.path), _OWN),
+        renamed_from=fence(printable(renamed), _OWN) if renamed else None,
+        hunk=fence(clip(hunk.text, HUNK_LIMIT), _OWN),
+        snippets=[
+            {
+                "path": fence(printable(snippet.path), _OWN).replace('"', "&quot;"),
+                "first": snippet.lines[0],
+                "last": snippet.lines[1],
+                "text": fence(clip(snippet.text, _SNIPPET_LIMIT), _OWN),
+            }
+            for snippet in snippets
+        ],
+    )
+    return [
+        {"role": "system", "content": prompts.render("reviewer_hunk_system")},
+        {"role": "user", "content": question},
+    ]
