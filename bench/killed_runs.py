@@ -99,7 +99,18 @@ class Runner:
         """Start it, or go on with it; its own process group, its output in a file."""
         self.legs.append(Leg(self.recorded()))
         given = ["--crbench-resume", "--crbench-rerun-errors"] if resume else self.options
-        argv = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *given, "-n", str(self.args.jobs)]
+        argv = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:hypothesispytest",
+            *given,
+            "-n",
+            str(self.args.jobs),
+        ]
         with (self.folder / "output").open("ab") as output:
             return subprocess.Popen(
                 argv,

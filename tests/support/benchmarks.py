@@ -153,6 +153,8 @@ def command(dataset: Path | None, cache: Path, *arguments: str, cacheprovider: b
         "-m",
         "pytest",
         *([] if cacheprovider else ["-p", "no:cacheprovider"]),
+        # Of our own tests; it takes longer to load than all that a run needs.
+        *("-p", "no:hypothesispytest"),
         *([f"--crbench-dataset={dataset}"] if dataset else []),
         f"--crbench-cache={cache}",
         *([] if any("crbench-sandbox" in a for a in arguments) else ["--crbench-sandbox=local"]),
