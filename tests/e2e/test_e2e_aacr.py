@@ -35,8 +35,8 @@ def reasons(done: Run) -> Counter[tuple[str, str]]:
 
 def test_a_pull_request_whose_commits_are_gone(folder: Path, tmp_path: Path) -> None:
     """It is asked for once by all its checks in all processes, and the other one is measured."""
-    for name in ("project", "lost"):
-        repo = Repo(tmp_path / "served" / "team" / f"{name}.git")
+    repo = Repo(tmp_path / "served" / "team" / "project.git")
+    Repo(tmp_path / "served" / "team" / "lost.git")
     dataset = data(tmp_path / "data", repo.base, repo.head)
     with git_http(tmp_path / "served") as server:
         env = instead(tmp_path, server.url)

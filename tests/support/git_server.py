@@ -35,6 +35,8 @@ class Repo:
         env = {"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
         for who in ("AUTHOR", "COMMITTER"):
             env |= {f"GIT_{who}_NAME": "t", f"GIT_{who}_EMAIL": "t@example.com"}
+            # Two of them have the same commits, whenever they are made.
+            env[f"GIT_{who}_DATE"] = "2026-01-01T00:00:00Z"
         done = subprocess.run(
             ["git", *arguments],
             cwd=self.path,
