@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from ..core.suggestion_blocks import suggestion_blocks
 from .aacr import read
 from .notes import Note, noted
 
@@ -80,7 +81,12 @@ def _of_texts(said: list[Said], samples: Samples) -> list[Note]:
         *noted(
             "suggestion-block",
             "a suggested change stays part of the text",
-            _where(said, lambda _e, c: _SUGGESTION.search(c.note) is not None),
+            _where(said, lambda _e, c: _begins_suggestion(c)),
+        ),
+        *noted(
+            "suggestion-cut-off",
+            "a suggested change that does not end; its lines count as words",
+            _where(said, lambda _e, c: _begins_suggestion(c) and not suggestion_blocks(c.note)),
         ),
     ]
 
@@ -99,6 +105,10 @@ def _of_origin(said: list[Said], entries: list[PullRequestEntry]) -> list[Note]:
             [e.id for e in entries if all(c.is_ai_comment for c in e.comments)],
         ),
     ]
+
+
+def _begins_suggestion(comment: CommentEntry) -> bool:
+    return _SUGGESTION.search(comment.note) is not None
 
 
 def _is_left(_entry: PullRequestEntry, comment: CommentEntry) -> bool:

@@ -38,6 +38,7 @@ def test_the_published_data(aacr_data: Path) -> None:
         ["1", "note-in-both"],
         ["503", "trailing-space"],
         ["291", "suggestion-block"],
+        ["1", "suggestion-cut-off"],
         ["1114", "written-by-model"],
         ["18", "no-human-comment"],
         ["4", "no-reference"],

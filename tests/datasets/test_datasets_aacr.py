@@ -30,6 +30,7 @@ KNOWN = {
     "note-in-both": 1,
     "trailing-space": 503,
     "suggestion-block": 291,
+    "suggestion-cut-off": 1,
     "written-by-model": 1114,
     "no-human-comment": 18,
     "no-reference": 4,
@@ -261,6 +262,7 @@ def test_notes_on_our_own_files(tmp_path: Path) -> None:
         comment("C.", from_line=4, to_line=9, is_ai_comment=True),  # the same place, in order
         comment("C.", path="b.c", side="left"),
         comment("Do:\n```suggestion\nx\n```", path="c.c"),
+        comment('Or:\n```suggestion\nf"```', path="f.c"),
         comment("In a ```suggestion of words", path="d.c"),
     ]
     path = write(tmp_path / "odd", [pull(1, *odd)], [pull(1, comment("B.", path="e.c"))])
@@ -271,7 +273,8 @@ def test_notes_on_our_own_files(tmp_path: Path) -> None:
         "note-repeated": 1,
         "note-in-both": 1,
         "trailing-space": 1,
-        "suggestion-block": 1,
+        "suggestion-block": 2,
+        "suggestion-cut-off": 1,
         "written-by-model": 1,
     }
 
