@@ -17,8 +17,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from support.strays import processes
+
+from pytest_crbench.core.owner import is_gone, own_token
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+_PREFIX = "crbench-engine-"
 
 
 class Engine:
@@ -99,29 +105,57 @@ class Engine:
 
 
 @contextmanager
-def engine(*, size: str = "") -> Iterator[Engine]:
+def engine(*, size: str = "4G") -> Iterator[Engine]:
     """Run an engine in a folder with a short path.
 
-    With ``size`` (such as ``400M``) its storage is a file system of that size, so that it can be filled.
+    Its storage is a file system in memory, which takes what is used of ``size``: quick, gone in one step, and
+    if small (such as ``400M``) it can be filled. What is left of engines whose starter was killed goes first.
     """
-    root = Path(tempfile.mkdtemp(prefix="crbench-engine-"))
+    for place in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        if is_gone(_owner_of(place)):
+            _remove(place)
+    root = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    (root / "owner").write_text(own_token())
     data = root / "data"
     data.mkdir()
-    if size:
-        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(data)], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(data)], check=True)
     own = Engine(root)
     try:
         own.start()
         yield own
     finally:
-        # Containers outlive an engine that was killed: their runtime's processes are not its children.
-        if own._process is None or own._process.poll() is not None:
-            own.start()
-        ids = own.docker("ps", "-aq", check=False).stdout.split()
-        if ids:
-            own.docker("rm", "-f", *ids, check=False)
-        own.stop()
-        # What an engine mounts on its storage outlives a kill.
-        for _ in range(Path("/proc/mounts").read_text().count(f" {data} ")):
-            subprocess.run(["umount", "-l", str(data)], check=True)
-        shutil.rmtree(root, ignore_errors=True)
+        try:
+            # Containers outlive an engine that was killed: their runtime's processes are not its children.
+            if own._process is None or own._process.poll() is not None:
+                own.start()
+            ids = own.docker("ps", "-aq", check=False).stdout.split()
+            if ids:
+                own.docker("rm", "-f", *ids, check=False)
+            own.stop()
+        finally:
+            _remove(root)
+
+
+def _owner_of(root: Path) -> str:
+    try:
+        return (root / "owner").read_text()
+    except OSError:
+        return ""
+
+
+def _remove(root: Path) -> None:
+    """End what still runs of an engine, and take away what it had mounted, and its folder."""
+    for _ in range(100):
+        found = processes(str(root))
+        if not found:
+            break
+        for pid in found:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.05)
+    mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
+    # The last mounted first: it may lie in another.
+    for place in reversed([place for place in mounts if place.startswith(f"{root}/")]):
+        # Gone with another one, if it was lazy.
+        subprocess.run(["umount", "-l", place], check=False, capture_output=True)
+    shutil.rmtree(root)
