@@ -82,6 +82,17 @@ def test_files_that_swap_their_names_are_told_apart_by_the_side() -> None:
     assert meet(one, other, renames=swapped) is None
 
 
+def test_a_name_that_another_file_takes_over_means_that_file_on_its_side() -> None:
+    moved_on = {"a.py": "b.py", "c.py": "a.py"}
+    assert meet(comment("r", path="a.py"), comment("c", path="c.py"), renames=moved_on) == 0
+    assert meet(comment("r", path="a.py"), comment("c", path="b.py"), renames=moved_on) is None
+    left = {"side": "left"}
+    assert meet(comment("r", path="a.py", **left), comment("c", path="b.py", **left), renames=moved_on) == 0
+    assert (
+        meet(comment("r", path="a.py", **left), comment("c", path="c.py", **left), renames=moved_on) is None
+    )
+
+
 @pytest.mark.parametrize(
     "vague",
     [
