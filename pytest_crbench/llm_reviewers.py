@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
+from dataclasses import dataclass
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from .core.errors import InfraError, UsageError
+from .core.errors import UsageError
 from .core.text import printable
 from .models import chat_model, price_of
-from .reviewers.llm.protocol import Answer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from .core.model import Tree
     from .llm.client import Model
-    from .llm.completion import Completion
-    from .llm.usage import Price
+    from .llm.usage import Price, Usage
+    from .retrieval.index import Found, Index, Method
+    from .reviewers.llm.protocol import Answer, Ask
     from .reviewers.protocol import Reviewer
     from .settings import Settings
 
 MODES = ("none", "bm25", "embedding", "agent")
 PREFIX = "llm:"
-#: Sampling parameters that not every endpoint takes, and how endpoints say that they don't.
-_DISPENSABLE = ("top_k", "top_p", "temperature")
-_REFUSAL = re.compile(
-    r"un(supported|recogni[sz]ed|known|expected)|not (support|permit|allow|recogni|implement)|"
-    r"does(n't| not) support|extra[_ ]|invalid (param|arg)",
-    re.IGNORECASE,
-)
 
 
 def make_llm_reviewer(
@@ -39,7 +33,7 @@ def make_llm_reviewer(
     """Return the reviewer that ``spec`` names; ``run`` holds the budget, ``environ`` the key.
 
     Raises:
-        UsageError: an unknown mode, a missing model or key, or options that do not go with it.
+        UsageError: an unknown mode, a missing model, key or package, or options that do not go with it.
     """
     mode = spec.strip().removeprefix(PREFIX).strip()
     if mode not in MODES:
@@ -52,21 +46,7 @@ def make_llm_reviewer(
             f"--crbench-reviewer={PREFIX}{mode} looks at the code, which --crbench-offline does not fetch; "
             "leave one of them out"
         )
-    model = _model(mode, settings, run, environ)
-    from .reviewers.llm.hunk_reviewer import VERSION, HunkReviewer
-
-    name = settings.reviewer_name or PREFIX + mode
-    fingerprint = {"kind": "llm", "mode": mode, "version": VERSION, "timeout": settings.reviewer_timeout}
-    from . import prompts
-    from .reviewers.llm.prompt import HUNK_TEMPLATES
-
-    fingerprint |= {**model.identity, "prompts": prompts.digest_of(*HUNK_TEMPLATES)}
-    ask = Asker(model, price_of(settings))
-    return HunkReviewer(name, ask, fingerprint, timeout=settings.reviewer_timeout)
-
-
-def _model(mode: str, settings: Settings, run: Path | None, environ: Mapping[str, str] | None) -> Model:
-    return chat_model(
+    model = chat_model(
         settings,
         run,
         name=settings.reviewer_model or settings.model,
@@ -77,102 +57,118 @@ def _model(mode: str, settings: Settings, run: Path | None, environ: Mapping[str
         top_p=settings.reviewer_top_p,
         extra_body={"top_k": settings.reviewer_top_k} if settings.reviewer_top_k else {},
     )
+    fingerprint = {"kind": "llm", "mode": mode, **model.identity, "timeout": settings.reviewer_timeout}
+    return _by_hunk(mode, settings, model, fingerprint, _method(mode, settings, run, environ))
 
 
-class Asker:
-    """Asks a model, and leaves out what its endpoint refuses of the sampling parameters.
+def _by_hunk(
+    mode: str, settings: Settings, model: Model, fingerprint: dict[str, Any], counted: Counted | None
+) -> Reviewer:
+    from . import prompts
+    from .reviewers.llm.hunk_reviewer import VERSION, HunkReviewer
+    from .reviewers.llm.prompt import HUNK_TEMPLATES
 
-    What is refused is remembered beside the shared answers, so that no run asks that twice. Until the first
-    answer is here only one question is under way: a refusal is met once.
-    """
+    fingerprint |= {"version": VERSION, "prompts": prompts.digest_of(*HUNK_TEMPLATES)}
+    open_index = None
+    if counted is not None:
+        from .retrieval.index import settings_of
 
-    def __init__(self, model: Model, price: Price | None) -> None:
-        self.model = model
-        self.price = price
-        self._first = Lock()
-        self._settled = False
-        self._refused = tuple(name for name in _DISPENSABLE if self._known(name))
-        self._fitting = _without(model, self._refused)
+        open_index = partial(_open_index, settings, counted)
+        fingerprint |= {"snippets": settings.reviewer_snippets, "index": settings_of(counted.method)}
+    return HunkReviewer(
+        settings.reviewer_name or PREFIX + mode,
+        _asker(model, price_of(settings)),
+        fingerprint,
+        timeout=settings.reviewer_timeout,
+        open_index=open_index,
+        count=settings.reviewer_snippets,
+    )
 
-    def __call__(
-        self, messages: Sequence[Mapping[str, Any]], *, repeat: int, deadline: float | None
-    ) -> Answer:
-        """Ask once; see `reviewers.llm.protocol.Ask`.
 
-        Raises:
-            InfraError: as `Model.complete`.
-        """
-        if self._settled:
-            answer = self._complete(messages, repeat, deadline)
-        else:
-            with self._first:
-                answer = self._complete(messages, repeat, deadline)
-                self._settled = True
+def _asker(model: Model, price: Price | None) -> Ask:
+    from .llm.adapting import Adapting
+    from .reviewers.llm.protocol import Answer
+
+    adapting = Adapting(model)
+
+    def ask(messages: Sequence[Mapping[str, Any]], *, repeat: int, deadline: float | None) -> Answer:
+        answer = adapting.complete(messages, deadline=deadline, cache_key_extra={"repeat": repeat})
         usage: dict[str, float] = dict(answer.usage.as_dict())
-        if self.price is not None:
-            usage["cost"] = round(self.price.cost(answer.usage), 6)
+        if price is not None:
+            usage["cost"] = round(price.cost(answer.usage), 6)
             usage["cost_asked"] = 0.0 if answer.usage.calls_from_cache else usage["cost"]
-        said = tuple(f"the endpoint refuses {name}: it was left out" for name in self._refused)
-        return Answer(answer.text, answer.finish_reason, usage, answer.lost, said)
+        return Answer(answer.text, answer.finish_reason, usage, answer.lost, adapting.warnings)
 
-    def complete(self, *arguments: Any, **more: Any) -> Completion:
-        """Ask as `Model.complete` does, without what the endpoint refuses.
+    return ask
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A method of retrieval, and a function that says what it has used up in this process."""
+
+    method: Method
+    used: Callable[[], Usage]
+
+
+def _method(
+    mode: str, settings: Settings, run: Path | None, environ: Mapping[str, str] | None
+) -> Counted | None:
+    from .llm.usage import Usage
+
+    if mode == "bm25":
+        from .retrieval.bm25 import Bm25
+
+        return Counted(Bm25(), Usage)
+    if mode != "embedding":
+        return None
+    from .models import embeddings
+    from .retrieval.embedding import ByEmbedding
+
+    found = embeddings(settings, run, who=f"the reviewer {PREFIX}{mode}", environ=environ)
+    spent, lock = [Usage()], Lock()
+
+    def embed(texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        vectors, usage = found.embed(texts)
+        with lock:
+            spent[0] += usage
+        return vectors
+
+    return Counted(ByEmbedding(embed, found.identity), lambda: spent[0])
+
+
+def _open_index(settings: Settings, counted: Counted, tree: Tree, log: Callable[[str], None]) -> Search:
+    from .core.eviction import cache_items, with_room
+    from .retrieval.index import open_index
+
+    before = counted.used()
+    make = partial(open_index, tree, counted.method, cache=settings.cache, log=log)
+    return Search(with_room(make, partial(cache_items, settings.cache), log), counted.used, before)
+
+
+@dataclass(frozen=True)
+class Search:
+    """An index that says what it has used since ``before``."""
+
+    index: Index
+    used: Callable[[], Usage]
+    before: Usage
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was not indexed, and why, in words."""
+        return self.index.notes
+
+    @property
+    def usage(self) -> dict[str, float]:
+        """Calls and tokens of embeddings, to stand beside those of the model that reviews."""
+        now = self.used()
+        calls, tokens = now.calls - self.before.calls, now.tokens - self.before.tokens
+        return {"embedding_calls": calls, "embedding_tokens": tokens} if calls else {}
+
+    def find(self, query: str, count: int, without: tuple[str, tuple[int, int]] | None) -> Sequence[Found]:
+        """Search; see `retrieval.index.Index.find`.
 
         Raises:
-            InfraError: as `Model.complete`.
+            InfraError: if an endpoint fails.
         """
-        while True:
-            try:
-                return self._fitting.complete(*arguments, **more)
-            except InfraError as error:
-                name = self._refusal(error)
-                if name is None:
-                    raise
-                self._remember(name)
-
-    def _complete(
-        self, messages: Sequence[Mapping[str, Any]], repeat: int, deadline: float | None
-    ) -> Completion:
-        return self.complete(messages, deadline=deadline, cache_key_extra={"repeat": repeat})
-
-    def _refusal(self, error: InfraError) -> str | None:
-        if error.reason != "rejected":
-            return None
-        sent, said = _sampling(self._fitting), str(error)
-        for name in _DISPENSABLE:
-            # top_k is no parameter of the protocol: whatever is wrong with it, it can be left out.
-            if (
-                name in sent
-                and re.search(rf"\b{name}\b", said)
-                and (name == "top_k" or _REFUSAL.search(said))
-            ):
-                return name
-        return None
-
-    def _question(self, name: str) -> dict[str, Any]:
-        identity = self.model.identity
-        return {"refused": name, "model": identity["model"], "base_url": identity["base_url"]}
-
-    def _known(self, name: str) -> bool:
-        cache = self.model.cache
-        return bool(cache and cache.get(cache.key(self._question(name))))
-
-    def _remember(self, name: str) -> None:
-        self._refused = (*self._refused, name)
-        self._fitting = _without(self.model, self._refused)
-        if cache := self.model.cache:
-            question = self._question(name)
-            cache.put(cache.key(question), question, {"refused": True})
-
-
-def _sampling(model: Model) -> set[str]:
-    named = {name for name in ("temperature", "top_p") if getattr(model, name) is not None}
-    return named | set(model.extra_body)
-
-
-def _without(model: Model, names: Sequence[str]) -> Model:
-    if not names:
-        return model
-    gone: dict[str, Any] = {name: None for name in names if name != "top_k"}
-    body = {key: value for key, value in model.extra_body.items() if key not in names}
-    return replace(model, extra_body=body, **gone)
+        return self.index.find(query, count, without)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 #: Folders of the cache whose entries can be made again. What uv links into environments is counted as uv's.
-KINDS = ("archives", "environments", "mirrors", "trees", "workspaces")
+KINDS = ("archives", "environments", "indexes", "mirrors", "trees", "workspaces")
 _UV = "uv"
 _ASIDE = ".evicted"
 #: Bytes that are freed on a full disk: how many the next attempt takes is not known.

@@ -167,6 +167,8 @@ class _Work:
         try:
             self._ask_all(asked, search)
         finally:
+            if search is not None:
+                self.usage = added(self.usage, search.usage)
             write_json(self.task.directory / RECORD, [one.record() for one in asked])
         return asked, notes, search.notes if search else ()
 

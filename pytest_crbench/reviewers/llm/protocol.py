@@ -68,6 +68,10 @@ class Search(Protocol):
     def notes(self) -> tuple[str, ...]:
         """What was not indexed, and why, in words."""
 
+    @property
+    def usage(self) -> Mapping[str, float]:
+        """What was used so far, to build the index and to search it."""
+
     def find(self, query: str, count: int, without: tuple[str, tuple[int, int]] | None) -> Sequence[Snippet]:
         """Return the ``count`` best pieces, best first, none that lies wholly within ``without``.
 
