@@ -118,10 +118,9 @@ def make_matcher(settings: Settings, run: Path | None, scorings: Iterable[str]) 
     """
     if "matching" not in scorings:
         return None
-    from importlib import import_module
+    from .matchers import make_matcher as make
 
-    made: Matcher = import_module("pytest_crbench.matchers").make_matcher(settings, run)
-    return made
+    return make(settings, run)
 
 
 def make_reviewer(
@@ -387,6 +386,7 @@ def make_evaluator(
         InfraError: if the run was begun with another reviewer or agent.
     """
     from .lockstep import note_programs
+    from .matchers import make_classifier
     from .runners.pytest_runner import PytestRunner
     from .sandbox.protocol import Limits
     from .workspace.repository import build
@@ -429,6 +429,7 @@ def make_evaluator(
         capture=capture,
         changes=changes,
         matcher=make_matcher(settings, invocation.run, invocation.scorings),
+        classifier=make_classifier(settings, invocation.run) if "matching" in invocation.scorings else None,
     )
     limits = Limits(memory=settings.memory, cpus=settings.cpus, pids=settings.pids)
     # Time that a failing endpoint takes moves the deadline of a review or revision, by its limit at the most.

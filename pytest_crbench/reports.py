@@ -66,7 +66,7 @@ class RunFiles:
         from .reporting.markdown import append_step_summary, markdown
         from .reporting.results import write_results
 
-        text = markdown(results, results.summaries(), decision, files=str(self.run))
+        text = markdown(results, results.summaries, decision, files=str(self.run))
         self._write("results.json", lambda path: write_results(path, results, decision))
         self._write("summary.md", lambda path: write_atomic(path, text.encode()))
         self._write("", lambda _path: append_step_summary(text, os.environ))
@@ -87,4 +87,4 @@ def table(results: Results, files: str, width: int) -> list[str]:
     """Return the lines of the table for the terminal."""
     from .reporting.table import table as lines
 
-    return lines(results, results.summaries(), files=files, logs=files, width=width)
+    return lines(results, results.summaries, files=files, logs=files, width=width)

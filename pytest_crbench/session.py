@@ -230,7 +230,7 @@ class ControllerSession:
             if hasattr(report, "crbench"):
                 self.pytest_runtest_logreport(report)
         self.results = self.results_so_far(exitstatus)
-        summary, *more = self.results.summaries()
+        summary, *more = self.results.summaries
         self.decision = decide(self.gate, summary, self.results, more)
         wanted = self.decision.exit_status
         others = self._others(session)

@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
             )
         results = read_results(args.results)
         check_metrics(gate, results.scorings, "--")
-        summary, *others = results.summaries()
+        summary, *others = results.summaries
         decision = decide(gate, summary, results, others)
     except UsageError as error:
         print(f"crbench gate: {error}", file=sys.stderr)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from .intervals import LEVEL, Interval, wilson
+from .intervals import LEVEL, Interval, rate_interval, wilson
 from .status import Status
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 #: Facets that are properties of a pull request, not of a reference: a comment without a match has these too.
 PULL_REQUEST_FACETS = ("dataset", "language", "repo", "size")
 #: Written into result files beside the numbers.
-METHOD = "percentile bootstrap over pull requests, 2000 resamples; wilson-score at 0 and 1"
+METHOD = "percentile bootstrap over pull requests, 2000 resamples; at 0 and 1 as for rates"
 _RESAMPLES = 2000
 
 
@@ -110,8 +110,11 @@ def agreement(verdicts: Sequence[Verdict]) -> Agreement | None:
     clusters = list(_by_pull_request(reviews).values())
     total = _sum(reviews.values())
 
-    def estimate(value: Callable[[Tally], Fraction | None], size: int) -> Estimate:
-        return _estimate(value, clusters, total, size)
+    said = [(tally.matched, tally.comments) for tally in clusters]
+    wanted = [(tally.found, tally.references) for tally in clusters]
+
+    def estimate(value: Callable[[Tally], Fraction | None], trials: Sequence[tuple[int, int]]) -> Estimate:
+        return _estimate(value, clusters, total, trials)
 
     def mean(value: Callable[[Tally], Fraction | None]) -> Estimate:
         return _mean(value, clusters)
@@ -119,13 +122,14 @@ def agreement(verdicts: Sequence[Verdict]) -> Agreement | None:
     highest = Fraction(total.matched + total.unlabelled, total.comments) if total.comments else None
     return Agreement(
         tally=total,
-        precision=estimate(precision, total.comments),
+        precision=estimate(precision, said),
         highest_precision=highest,
-        recall=estimate(recall, total.references),
-        f1=estimate(f1, total.references),
-        line_precision=estimate(lambda t: _share(t.line_matched, t.comments), total.comments),
-        line_recall=estimate(lambda t: _share(t.line_found, t.references), total.references),
-        line_f1=estimate(line_f1, total.references),
+        # The rate of the checks, with the interval that it has everywhere.
+        recall=Estimate(recall(total), rate_interval(wanted)),
+        f1=estimate(f1, wanted),
+        line_precision=estimate(lambda t: _share(t.line_matched, t.comments), said),
+        line_recall=estimate(lambda t: _share(t.line_found, t.references), wanted),
+        line_f1=estimate(line_f1, wanted),
         macro_precision=mean(precision),
         macro_recall=mean(recall),
         macro_f1=mean(f1),
@@ -228,15 +232,22 @@ def _counts(tally: Tally) -> tuple[int, ...]:
 
 
 def _estimate(
-    value: Callable[[Tally], Fraction | None], clusters: Sequence[Tally], total: Tally, size: int
+    value: Callable[[Tally], Fraction | None],
+    clusters: Sequence[Tally],
+    total: Tally,
+    trials: Sequence[tuple[int, int]],
 ) -> Estimate:
-    """A ratio over all checks or comments, with the interval that resampled pull requests give."""
+    """A ratio over all checks or comments, with the interval that resampled pull requests give.
+
+    ``trials`` are what it counts, (right, of) per pull request: for a ratio of 0 or 1, of which every
+    resample would say the same.
+    """
     at = value(total)
     if at is None:
         return Estimate(None, None)
     if len(clusters) < 2 or at in (0, 1):
-        # Every resample would say the same; a pull request counts as one trial, which is the worst case.
-        return Estimate(at, wilson(float(at), max(min(len(clusters), size), 1)))
+        every = [(of if at == 1 else 0, of) for _, of in trials]
+        return Estimate(at, rate_interval(every if at in (0, 1) else trials))
     rows = [_counts(tally) for tally in clusters]
     chance = random.Random(0)
     found = []

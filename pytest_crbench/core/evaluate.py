@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..reviewers.protocol import Reviewer
     from ..runners.protocol import Runner
     from ..sandbox.protocol import Backend, Limits
-    from .matching import Matcher
+    from .matching import Classifies, Matcher
     from .model import Changes, Check, Instance, Review, Revision, Scoring, Tree, Trees, Verdict
     from .store import Store
 
@@ -58,6 +58,8 @@ class Parts:
     changes: Callable[[Tree, bytes], Changes]
     #: None where no check is scored by matching.
     matcher: Matcher | None = None
+    #: Sorts unlabelled comments; None where that was not asked for.
+    classifier: Classifies | None = None
 
 
 @dataclass(frozen=True)

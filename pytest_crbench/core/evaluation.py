@@ -13,7 +13,7 @@ from .errors import InfraError, InvalidInstanceError, ReviewerError, StageError
 from .hidden_tests import HiddenTests
 from .identity import environment_name, unmeasured
 from .lock import ENVIRONMENTS, LockFile
-from .match_stage import matching_of, verdict_by_matching
+from .match_stage import matching_key, matching_of, verdict_by_matching
 from .model import Changes, Key, PullRequest, Review, Revision, Tree, Trees, Verdict
 from .secrets import scrubbed_patch
 from .status import Status
@@ -295,6 +295,11 @@ class Evaluation:
     def hidden_tests(self) -> HiddenTests:
         """The scoring by hidden tests."""
         return HiddenTests(self)
+
+    @cached_property
+    def matching_key(self) -> str:
+        """Digest of all that goes into matching the review."""
+        return matching_key(self)
 
     @cached_property
     def matching(self) -> Matching:

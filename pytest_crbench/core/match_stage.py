@@ -10,6 +10,7 @@ from . import digest, records
 from .errors import InfraError, StageError
 from .matching import MatchTask
 from .status import Status
+from .store import added
 
 if TYPE_CHECKING:
     from .evaluation import Evaluation
@@ -31,7 +32,7 @@ def matching_of(evaluation: Evaluation) -> Matching:
     def make() -> dict[str, Any]:
         evaluation.log(f"matching {evaluation.repeat}: {len(task.comments)} comments")
         try:
-            found = matcher.match(task)
+            found = _sorted(evaluation, matcher.match(task))
         except StageError as error:
             evaluation.log(f"matching {evaluation.repeat}: {error.status.value}: {error}")
             raise
@@ -40,7 +41,7 @@ def matching_of(evaluation: Evaluation) -> Matching:
         )
         return records.matching_to(found)
 
-    return records.matching_from(evaluation.stage("matching", _key(evaluation, task), make))
+    return records.matching_from(evaluation.stage("matching", evaluation.matching_key, make))
 
 
 def verdict_by_matching(evaluation: Evaluation, check: Check) -> Verdict:
@@ -58,7 +59,7 @@ def verdict_by_matching(evaluation: Evaluation, check: Check) -> Verdict:
         reason=_reason(found, check.id, hit.comment if hit else None),
         keys={
             "review": evaluation.review_key,
-            "matching": _key(evaluation, _task(evaluation)),
+            "matching": evaluation.matching_key,
         },
         matching={
             **counts(evaluation, found),
@@ -100,6 +101,16 @@ def _sorts(found: Matching) -> dict[str, int]:
     return dict(sorted(sorts.items()))
 
 
+def _sorted(evaluation: Evaluation, found: Matching) -> Matching:
+    """Have the unlabelled comments sorted, where that was asked for."""
+    classifier = evaluation.owner.parts.classifier
+    if classifier is None:
+        return found
+    known = {m.comment for m in (*found.matches, *found.rejected)} | {*found.duplicates, *found.placeless}
+    told = classifier.classify([c for c in evaluation.review.comments if c.id not in known])
+    return replace(found, categories=told.categories, usage=added(found.usage, told.usage))
+
+
 def _task(evaluation: Evaluation) -> MatchTask:
     instance, diff = evaluation.instance, evaluation.diff
     return MatchTask(
@@ -112,8 +123,10 @@ def _task(evaluation: Evaluation) -> MatchTask:
     )
 
 
-def _key(evaluation: Evaluation, task: MatchTask) -> str:
-    matcher = evaluation.owner.parts.matcher
+def matching_key(evaluation: Evaluation) -> str:
+    """Digest of all that goes into matching one review."""
+    parts, task = evaluation.owner.parts, _task(evaluation)
+    matcher, classifier = parts.matcher, parts.classifier
     return digest.of(
         {
             "crbench": __version__,
@@ -122,6 +135,7 @@ def _key(evaluation: Evaluation, task: MatchTask) -> str:
             "comments": [records.comment_to(c) for c in task.comments],
             "renames": dict(task.renames),
             "matcher": None if matcher is None else dict(matcher.fingerprint),
+            "classifier": None if classifier is None else dict(classifier.fingerprint),
         }
     )
 

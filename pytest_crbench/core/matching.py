@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from .model import ReviewComment
 
@@ -42,6 +42,14 @@ class Match:
 
 
 @dataclass(frozen=True)
+class Classified:
+    """The category of each comment, by its id, and what was used up for them."""
+
+    categories: Mapping[str, str] = field(default_factory=dict)
+    usage: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Matching:
     """What came of matching one review.
 
@@ -64,6 +72,21 @@ class Matching:
     warnings: tuple[str, ...] = ()
     duration: float = 0.0
     usage: Mapping[str, float] = field(default_factory=dict)
+
+
+class Classifies(Protocol):
+    """Sorts comments into categories."""
+
+    @property
+    def fingerprint(self) -> Mapping[str, Any]:
+        """All that decides what it says, as plain JSON."""
+
+    def classify(self, comments: Sequence[ReviewComment]) -> Classified:
+        """Return the category of each comment by its id; one without a word has none.
+
+        Raises:
+            InfraError: if the endpoint fails, or answers what cannot be read.
+        """
 
 
 class Matcher(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .score import summarise
@@ -50,6 +51,7 @@ class Results:
         """Summarise one scoring (by default the run's first) and one arm."""
         return summarise(self.verdicts, self.planned, scoring=scoring or self.scorings[0], arm=arm)
 
-    def summaries(self, arm: str = "review") -> tuple[Summary, ...]:
-        """Summarise every scoring of the run."""
-        return tuple(self.summary(scoring=scoring, arm=arm) for scoring in self.scorings)
+    @cached_property
+    def summaries(self) -> tuple[Summary, ...]:
+        """Every scoring of the run, summarised."""
+        return tuple(self.summary(scoring=scoring) for scoring in self.scorings)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .. import prompts
 from ..core import digest, fences
+from ..core.matching import Classified
 from .asking import Question, ask_all, choice, schema_of
 from .judge import TEXT_LIMIT
 from .meaning import in_full
@@ -29,14 +29,6 @@ CATEGORIES = {
 _SCHEMA = schema_of("category", tuple(CATEGORIES))
 _TAGS = fences.tags("review_comment")
 _read = choice("category", tuple(CATEGORIES))
-
-
-@dataclass(frozen=True)
-class Classified:
-    """The category of each comment, by its id, and what was used up for them."""
-
-    categories: Mapping[str, str] = field(default_factory=dict)
-    usage: Mapping[str, float] = field(default_factory=dict)
 
 
 class Classifier:

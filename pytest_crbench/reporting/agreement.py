@@ -23,7 +23,7 @@ def agreement_lines(found: Agreement) -> Iterator[tuple[str, str]]:
     tally = found.tally
     if tally.comments:
         yield "precision", _precision(found)
-    yield "f1", f"{_estimate(found.f1)}; recall {_estimate(found.recall)}"
+    yield "f1", _estimate(found.f1)
     yield (
         "by place",
         f"precision {percent(found.line_precision.value)}, recall {percent(found.line_recall.value)}, "

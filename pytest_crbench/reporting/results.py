@@ -39,7 +39,7 @@ def document(results: Results, decision: Decision | None) -> dict[str, Any]:
     Every verdict and every planned key without one is in it, of any scoring and arm. ``summary`` is that of
     the run's first scoring, ``summaries`` has all.
     """
-    summaries = [summary_json(summary) for summary in results.summaries()]
+    summaries = [summary_json(summary) for summary in results.summaries]
     found = latest(results.verdicts)
     absent = sorted((key for key in results.planned if key not in found), key=sort_key)
     return {

@@ -77,7 +77,7 @@ def test_the_verdict_is_the_decision(tmp_path: Path) -> None:
     results = run_of(verdicts())
     for bound, icon in (("0.3", "✅"), ("0.31", "❌")):
         decision = decide(make_gate(fail_under=[bound]), results.summary())
-        assert markdown(results, results.summaries(), decision).startswith(f"**{icon} crbench: ")
+        assert markdown(results, results.summaries, decision).startswith(f"**{icon} crbench: ")
 
 
 def test_unmeasured_checks_are_listed_with_their_reasons() -> None:

@@ -36,12 +36,12 @@ def test_golden_text() -> None:
 
 def test_the_run_can_be_copied_from_a_narrow_terminal() -> None:
     name = ".crbench/runs/2026-12-01T093100-0123456789abcdef"
-    lines = table(run_of(verdicts()), run_of(verdicts()).summaries(), files=name, width=40)
+    lines = table(run_of(verdicts()), run_of(verdicts()).summaries, files=name, width=40)
     assert name in lines[-1]
 
 
 def test_columns_are_aligned() -> None:
-    lines = table(run_of(verdicts()), run_of(verdicts()).summaries())
+    lines = table(run_of(verdicts()), run_of(verdicts()).summaries)
     rows = [line for line in lines if re.search(r"\d - *\d", line) and not line.startswith("macro")]
     assert len(rows) >= 6
     assert len({row.index(" - ") for row in rows}) == 1
@@ -132,7 +132,7 @@ def test_lines_stay_short_whatever_the_reason(reason: str, width: int) -> None:
     found = verdicts()[:4]
     found[0] = broken(found[0], Status.INFRA_ERROR, reason)
     results = run_of(found, notes=[reason])
-    for line in table(results, results.summaries(), files=".crbench/runs/x/", width=width):
+    for line in table(results, results.summaries, files=".crbench/runs/x/", width=width):
         assert len(line) <= max(width, 70)
         assert "\n" not in line
         line.encode()
