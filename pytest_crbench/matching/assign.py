@@ -13,6 +13,8 @@ Among these, exchanges along cycles and paths lead to the one with the smallest 
 
 from __future__ import annotations
 
+from collections import defaultdict
+from heapq import nsmallest
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +23,7 @@ from .exchange import Exchange
 from .place import Candidate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     #: An array of numpy: types are checked also where that is not installed.
     Ints = Any
@@ -38,11 +40,15 @@ def assign(pairs: Iterable[Candidate]) -> list[Candidate]:
         UsageError: if scipy is not installed.
         ValueError: if distances are so large that sums would not be exact.
     """
-    unique: dict[tuple[str, str], int] = {}
-    for pair in pairs:
-        key = (pair.reference, pair.comment)
-        unique[key] = min(pair.distance, unique.get(key, pair.distance))
-    ordered = [Candidate(*key, distance) for key, distance in sorted(unique.items())]
+    of_reference: dict[str, dict[str, int]] = defaultdict(dict)
+    for reference, comment, distance in pairs:
+        known = of_reference[reference]
+        known[comment] = min(distance, known.get(comment, distance))
+    ordered = [
+        Candidate(reference, comment, distance)
+        for reference in sorted(of_reference)
+        for comment, distance in sorted(_useful(of_reference[reference].items(), len(of_reference)))
+    ]
     chosen: list[Candidate] = []
     for component in _components(ordered):
         chosen += _least(component)
@@ -59,6 +65,16 @@ def require_scipy() -> None:
 
     if find_spec("scipy") is None:
         raise UsageError("matching needs scipy: pip install 'pytest-crbench[matching]'")
+
+
+def _useful(comments: Collection[tuple[str, int]], references: int) -> Iterable[tuple[str, int]]:
+    """Return those of a reference's (comment, distance) that it may have in the end: the best ones.
+
+    With n references in all, one that had its n+1st best comment could take a better one that is free.
+    """
+    if len(comments) <= references:
+        return comments
+    return nsmallest(references, comments, key=lambda item: (item[1], item[0]))
 
 
 def _components(ordered: list[Candidate]) -> list[list[Candidate]]:
@@ -96,11 +112,10 @@ def _least(pairs: list[Candidate]) -> list[Candidate]:
     if len(references) == 1:
         return [min(pairs, key=lambda pair: (pair.distance, pair.comment))]
     by_reference = [list(group) for _, group in groupby(pairs, key=lambda pair: pair.reference)]
-    # With n references, one that had to take its n+1st best comment could take a better one that is free.
     pairs = [
-        pair
-        for group in by_reference
-        for pair in sorted(group, key=lambda pair: (pair.distance, pair.comment))[: len(references)]
+        Candidate(reference, comment, distance)
+        for reference, group in zip(references, by_reference, strict=True)
+        for comment, distance in _useful([(p.comment, p.distance) for p in group], len(references))
     ]
     comments = sorted({pair.comment for pair in pairs})
     row = {name: number for number, name in enumerate(references)}

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InfraError
-from .meaning import Answer, Compared, said
+from .meaning import Answer, Compared, texts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -40,15 +40,16 @@ class EmbeddingMeaning:
         Raises:
             InfraError: as ``embed``; ``unreadable`` for vectors that cannot be compared.
         """
-        texts = sorted({text for pair in pairs for text in map(said, pair) if text})
+        both = texts_of(pairs)
+        texts = sorted({text for texts in both for text in texts if text})
         if not texts:
             return Compared(tuple("no" for _ in pairs))
         vectors, usage = self._embed(texts)
         directions = dict(zip(texts, map(_direction, vectors), strict=True))
-        return Compared(tuple(self._answer(pair, directions) for pair in pairs), usage)
+        answers = {texts: self._answer(*texts, directions) for texts in set(both)}
+        return Compared(tuple(answers[texts] for texts in both), usage)
 
-    def _answer(self, pair: Pair, directions: Mapping[str, list[float]]) -> Answer:
-        one, other = said(pair.reference), said(pair.comment)
+    def _answer(self, one: str, other: str, directions: Mapping[str, list[float]]) -> Answer:
         if not one or not other:
             return "no"
         cosine = 1.0 if one == other else _product(directions[one], directions[other])

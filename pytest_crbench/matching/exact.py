@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .meaning import Answer, Compared, said
+from .meaning import Compared, texts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,10 +19,9 @@ class ExactMeaning:
 
     def same(self, pairs: Sequence[Pair]) -> Compared:
         """Answer for each pair; never abstains. A comment that says nothing is like no other."""
-        return Compared(tuple(equal(pair) for pair in pairs))
+        return Compared(tuple("yes" if equal(*texts) else "no" for texts in texts_of(pairs)))
 
 
-def equal(pair: Pair) -> Answer:
-    """Compare one pair."""
-    text = said(pair.comment)
-    return "yes" if text and text == said(pair.reference) else "no"
+def equal(one: str, other: str) -> bool:
+    """Whether two comments are equal by what they say (see `meaning.said`)."""
+    return bool(one) and one == other

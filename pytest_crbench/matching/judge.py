@@ -10,11 +10,12 @@ from ..core import digest, fences
 from ..core.errors import InfraError
 from .asking import Question, Usage, ask_all, choice, schema_of
 from .exact import equal
-from .meaning import Answer, Compared, in_full
+from .meaning import Answer, Compared, in_full, texts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ..core.model import ReviewComment
     from .asking import Ask
     from .meaning import Pair
 
@@ -59,9 +60,13 @@ class JudgeMeaning:
         Raises:
             InfraError: as ``ask_all``: the endpoint failed, or two answers in a row cannot be read.
         """
-        texts = [None if equal(pair) == "yes" else _texts(pair) for pair in pairs]
-        answers, usage = self._answers(sorted({both for both in texts if both}))
-        return Compared(tuple("yes" if both is None else answers[both] for both in texts), usage)
+        alike = [equal(*texts) for texts in texts_of(pairs)]
+        # In the order of strings: which of them is the reference plays no part.
+        texts = [(min(both), max(both)) for both in texts_of(pairs, _shown)]
+        asked = {both for both, equals in zip(texts, alike, strict=True) if not equals}
+        answers, usage = self._answers(sorted(asked))
+        found = ("yes" if equals else answers[both] for both, equals in zip(texts, alike, strict=True))
+        return Compared(tuple(found), usage)
 
     def _answers(
         self, texts: Sequence[tuple[str, str]]
@@ -104,10 +109,8 @@ def verdict(cast: Mapping[Verdict, int], votes: int) -> Answer | None:
     return None
 
 
-def _texts(pair: Pair) -> tuple[str, str]:
-    """Return both texts in the order of strings: which of them is the reference plays no part."""
-    one, other = sorted(fences.clip(in_full(comment), TEXT_LIMIT) for comment in pair)
-    return one, other
+def _shown(comment: ReviewComment) -> str:
+    return fences.clip(in_full(comment), TEXT_LIMIT)
 
 
 def _question(first: str, second: str, vote: int) -> Question:

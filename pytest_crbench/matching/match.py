@@ -59,6 +59,11 @@ class CommentMatcher:
         agree_rejected = compared.agreeing(near_rejected, task.rejected, rest)
         rejected = assign(agree_rejected)
         rest = _without(rest, {match.comment for match in rejected})
+        task.log(
+            f"matching: {len(near)} pairs at one place, {len(agree)} of them say the same; "
+            f"{len(matches)} of {len(task.references)} references found, {len(rejected)} rejected ones hit, "
+            f"{compared.abstained} abstentions"
+        )
         repeating = {pair.comment for pair in (*agree, *agree_rejected)}
         return Matching(
             matches=_plain(matches),

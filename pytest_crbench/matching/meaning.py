@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from ..core.suggestion_blocks import suggestion_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ..core.model import ReviewComment
 
@@ -72,6 +72,16 @@ def said(comment: ReviewComment) -> str:
     Two comments with the same text say the same; "" is a comment that says nothing.
     """
     return prose(comment) or " ".join(replacement(comment).split())
+
+
+def texts_of(pairs: Sequence[Pair], text_of: Callable[[ReviewComment], str] = said) -> list[tuple[str, str]]:
+    """Return both texts of each pair; of a comment that is in many pairs, its text is made once."""
+    texts: dict[int, str] = {}
+    for pair in pairs:
+        for comment in pair:
+            if id(comment) not in texts:
+                texts[id(comment)] = text_of(comment)
+    return [(texts[id(pair.reference)], texts[id(pair.comment)]) for pair in pairs]
 
 
 def in_full(comment: ReviewComment) -> str:

@@ -159,9 +159,9 @@ def test_one_place_with_everything_at_it_is_soon_assigned() -> None:
     """Twenty thousand comments on the very lines of three hundred references: all ties."""
     pairs = [Candidate(f"r{r:03}", f"c{c:05}", 0) for c in range(20_000) for r in range(0, 300, 10)]
     pairs += [Candidate(f"r{r:03}", f"d{r:03}", 0) for r in range(300)]
-    began = time.monotonic()
+    began = time.process_time()
     chosen = assign(pairs)
-    assert time.monotonic() - began < 20
+    assert time.process_time() - began < 5
     assert len(chosen) == 300
     crowded = [c.comment for c in chosen if c.comment.startswith("c")]
     assert crowded == [f"c{n:05}" for n in range(30)]
