@@ -7,7 +7,7 @@ from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from .core.errors import UsageError
+from .core.errors import StageError, UsageError
 from .core.text import printable
 from .models import chat_model, price_of
 
@@ -15,12 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from .conversation.loop import Bounds
     from .core.model import Tree
     from .llm.client import Model
     from .llm.usage import Price, Usage
     from .retrieval.index import Found, Index, Method
-    from .reviewers.llm.protocol import Answer, Ask
+    from .reviewers.llm.protocol import Answer, Ask, Work, Worked
     from .reviewers.protocol import Reviewer
+    from .sandbox.protocol import Sandbox
     from .settings import Settings
 
 MODES = ("none", "bm25", "embedding", "agent")
@@ -57,8 +59,75 @@ def make_llm_reviewer(
         top_p=settings.reviewer_top_p,
         extra_body={"top_k": settings.reviewer_top_k} if settings.reviewer_top_k else {},
     )
-    fingerprint = {"kind": "llm", "mode": mode, **model.identity, "timeout": settings.reviewer_timeout}
+    fingerprint = {"kind": "llm", "mode": mode, **model.identity}
+    if mode == "agent":
+        return _agent(settings, model, fingerprint)
     return _by_hunk(mode, settings, model, fingerprint, _method(mode, settings, run, environ))
+
+
+def _agent(settings: Settings, model: Model, fingerprint: dict[str, Any]) -> Reviewer:
+    from . import prompts
+    from .conversation import tools
+    from .conversation.loop import Bounds
+    from .core import digest
+    from .reviewers.llm.agent_reviewer import VERSION, AgentReviewer
+    from .reviewers.llm.prompt import AGENT_TEMPLATES
+
+    price = price_of(settings)
+    bounds = Bounds(
+        timeout=settings.reviewer_timeout,
+        max_steps=settings.max_steps,
+        max_tokens=settings.max_tokens,
+        max_cost=settings.max_cost,
+        price=price,
+        command_timeout=settings.agent_command_timeout,
+    )
+    fingerprint |= {
+        "version": VERSION,
+        "prompts": prompts.digest_of(*AGENT_TEMPLATES),
+        "tool": digest.of(tools.BASH),
+        "limits": bounds.as_dict(),
+    }
+    return AgentReviewer(
+        settings.reviewer_name or f"{PREFIX}agent",
+        _worker(model, bounds, fingerprint),
+        fingerprint,
+        command_timeout=bounds.command_timeout,
+        output_limit=bounds.output_limit,
+    )
+
+
+def _worker(model: Model, bounds: Bounds, fingerprint: Mapping[str, Any]) -> Work:
+    from .conversation.loop import Conversation, Words
+    from .conversation.trajectory import Trajectory
+    from .llm.adapting import Adapting
+    from .reviewers.llm.agent_reviewer import TRAJECTORY, WORDS
+    from .reviewers.llm.protocol import Worked
+
+    adapting = Adapting(model)
+
+    def work(
+        sandbox: Sandbox,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        directory: Path,
+        repeat: int,
+        log: Callable[[str], None],
+    ) -> Worked:
+        adapting.prepare()
+        opening = [dict(message) for message in messages]
+        trajectory = Trajectory(directory, fingerprint, model.secrets, opening, name=TRAJECTORY)
+        conversation = Conversation(
+            adapting, sandbox, bounds, trajectory, Words(**WORDS), repeat=repeat, log=log
+        )
+        try:
+            stop_reason = conversation.run()
+        except StageError as error:
+            error.usage = conversation.totals()
+            raise
+        return Worked(stop_reason, conversation.totals(), adapting.warnings)
+
+    return work
 
 
 def _by_hunk(
@@ -68,7 +137,11 @@ def _by_hunk(
     from .reviewers.llm.hunk_reviewer import VERSION, HunkReviewer
     from .reviewers.llm.prompt import HUNK_TEMPLATES
 
-    fingerprint |= {"version": VERSION, "prompts": prompts.digest_of(*HUNK_TEMPLATES)}
+    fingerprint |= {
+        "version": VERSION,
+        "prompts": prompts.digest_of(*HUNK_TEMPLATES),
+        "timeout": settings.reviewer_timeout,
+    }
     open_index = None
     if counted is not None:
         from .retrieval.index import settings_of

@@ -6,12 +6,13 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from ..conversation import tools
+from ..conversation.loop import Bounds, Conversation, Words
+from ..conversation.trajectory import Trajectory
 from ..core import digest, temporary
 from ..core.errors import AgentError, InfraError, StageError
 from ..core.model import Revision
-from . import prompt, tools
-from .loop import Bounds, Conversation
-from .trajectory import Trajectory
+from . import prompt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     from ..sandbox.protocol import Sandbox
     from .protocol import AgentTask
 
+_WORDS = Words(
+    empty="Your answer was empty. Call `bash`, or end your work with a sentence on what you changed.",
+    idle="You have not run any command, so nothing has been changed. Use the `bash` tool to do the work. "
+    "If nothing is to be changed, say so again.",
+)
 #: Raised when the loop changes in a way that changes revisions.
 _VERSION = 1
 
@@ -41,7 +47,7 @@ class LlmAgent:
             **model.identity,
             "prompts": prompt.digest(),
             "tool": digest.of(tools.BASH),
-            "limits": _limits(bounds),
+            "limits": bounds.as_dict(),
         }
 
     def revise(self, task: AgentTask) -> Revision:
@@ -63,7 +69,7 @@ class LlmAgent:
             edited.mkdir()
             with task.sandbox() as sandbox:
                 conversation = Conversation(
-                    self.model, sandbox, self.bounds, trajectory, repeat=task.repeat, log=task.log
+                    self.model, sandbox, self.bounds, trajectory, _WORDS, repeat=task.repeat, log=task.log
                 )
                 with _accounted(conversation):
                     stop_reason = conversation.run()
@@ -110,17 +116,3 @@ def _accounted(conversation: Conversation) -> Iterator[None]:
     except StageError as error:
         error.usage = conversation.totals()
         raise
-
-
-def _limits(bounds: Bounds) -> dict[str, Any]:
-    return {
-        "timeout": bounds.timeout,
-        "steps": bounds.max_steps,
-        "tokens": bounds.max_tokens,
-        # A price alone decides nothing; with a limit it decides where the agent stops.
-        "cost": bounds.max_cost,
-        "price": [bounds.price.prompt, bounds.price.completion] if bounds.price and bounds.max_cost else None,
-        "command_timeout": bounds.command_timeout,
-        "format_errors": bounds.format_error_limit,
-        "output": bounds.output_limit,
-    }

@@ -14,10 +14,10 @@ from ..llm.access import BASE_URL_VARIABLE, KEY_VARIABLES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ..conversation.loop import Bounds
     from ..llm.access import Access
     from ..llm.client import Model
     from ..llm.usage import Price
-    from .loop import Bounds
     from .protocol import Agent
 
 __all__ = ["BASE_URL_VARIABLE", "KEY_VARIABLES", "AgentOptions", "load"]
@@ -132,7 +132,7 @@ def _price(options: AgentOptions) -> Price | None:
 
 
 def _bounds(options: AgentOptions, price: Price | None) -> Bounds:
-    from .loop import Bounds
+    from ..conversation.loop import Bounds
 
     return Bounds(
         timeout=options.timeout,

@@ -5,12 +5,12 @@ Titles, diffs and comments are untrusted text: they are fenced by tags that they
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .. import prompts
 from ..core import fences
+from ..core.diff_text import clip_diff
 from ..core.fences import clip
 from ..core.text import printable
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 TEMPLATES = ("agent_system", "agent_instance", "agent_findings")
 #: Characters of the prompt's parts. A longer diff loses whole files, a longer text its middle.
-DIFF_LIMIT = 150_000
 FINDINGS_LIMIT = 150_000
 _FINDING_LIMIT = 8_000
 _TITLE_LIMIT = 500
@@ -75,34 +74,6 @@ def findings(comments: Sequence[ReviewComment]) -> str:
 def fence(text: str) -> str:
     """Make untrusted text safe to stand between our tags: it can neither close nor open one."""
     return fences.fence(text, _OWN)
-
-
-def clip_diff(diff: str, wanted: Sequence[str], limit: int = DIFF_LIMIT) -> tuple[str, tuple[str, ...]]:
-    """Keep what fits of a diff, file by file; returns it and the paths of the files left out.
-
-    Files that a comment names (``wanted``) are kept first, then the others in order. The parts that are
-    kept stay in order. If not even the first wanted file fits, its middle is left out.
-    """
-    if len(diff) <= limit:
-        return diff, ()
-    parts = [part for part in re.split(r"(?m)^(?=diff --git )", diff) if part]
-    named = [any(path in part.split("\n", 1)[0] for path in wanted) for part in parts]
-    kept: dict[int, str] = {}
-    room = limit
-    for index in sorted(range(len(parts)), key=lambda i: (not named[i], i)):
-        part = parts[index]
-        if len(part) > room and not kept:
-            part = clip(part, room)
-        if len(part) <= room or not kept:
-            kept[index] = part
-            room -= len(part)
-    left_out = tuple(_path(parts[i]) for i in range(len(parts)) if i not in kept)
-    return "".join(kept[index] for index in sorted(kept)), left_out
-
-
-def _path(part: str) -> str:
-    header = part.split("\n", 1)[0]
-    return header.rpartition(" b/")[2] or header
 
 
 def _findings(comments: Sequence[ReviewComment]) -> list[Finding]:

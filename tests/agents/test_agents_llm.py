@@ -24,7 +24,7 @@ from support.openai_server import (
 
 from pytest_crbench.agents.llm import LlmAgent
 from pytest_crbench.agents.load import AgentOptions, load
-from pytest_crbench.agents.loop import Bounds
+from pytest_crbench.conversation.loop import Bounds
 from pytest_crbench.core.errors import InfraError
 from pytest_crbench.core.model import ReviewComment
 from pytest_crbench.llm.cache import CompletionCache

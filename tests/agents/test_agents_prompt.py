@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from pytest_crbench import prompts
 from pytest_crbench.agents import prompt
+from pytest_crbench.core.diff_text import DIFF_LIMIT, clip_diff
 from pytest_crbench.core.model import PullRequest, ReviewComment
 
 if TYPE_CHECKING:
@@ -99,13 +100,13 @@ def parts(*sizes: int) -> list[str]:
 
 def test_a_long_diff_loses_whole_files_those_of_the_comments_last() -> None:
     made = parts(600, 600, 600, 100)
-    text, left_out = prompt.clip_diff("".join(made), ["f2.py"], limit=1000)
+    text, left_out = clip_diff("".join(made), ["f2.py"], limit=1000)
     assert text == made[2] + made[3]
     assert left_out == ("f0.py", "f1.py")
 
 
 def test_a_diff_of_one_huge_file_loses_its_middle() -> None:
-    text, left_out = prompt.clip_diff("".join(parts(5000, 90)), [], limit=1000)
+    text, left_out = clip_diff("".join(parts(5000, 90)), [], limit=1000)
     assert text.startswith("diff --git a/f0.py")
     assert "left out" in text
     assert len(text) < 1200
@@ -113,11 +114,11 @@ def test_a_diff_of_one_huge_file_loses_its_middle() -> None:
 
 
 def test_a_short_diff_is_whole() -> None:
-    assert prompt.clip_diff(DIFF, []) == (DIFF, ())
+    assert clip_diff(DIFF, []) == (DIFF, ())
 
 
 def test_files_left_out_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    diff = "".join(parts(prompt.DIFF_LIMIT - 100, 3000))
+    diff = "".join(parts(DIFF_LIMIT - 100, 3000))
     text = render([ReviewComment("c", "x", "f0.py", (1, 1))], diff=diff)
     assert "git diff base head -- PATH" in text
     assert "\n- f1.py\n" in text

@@ -11,7 +11,7 @@ from support.agent_tasks import make_task
 from support.openai_server import OpenAIServer, answer, run
 
 from pytest_crbench.agents.llm import LlmAgent
-from pytest_crbench.agents.loop import Bounds
+from pytest_crbench.conversation.loop import Bounds
 from pytest_crbench.core.model import Environment, ReviewComment
 from pytest_crbench.llm.client import Model
 from pytest_crbench.sandbox.choose import choose

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_crbench.agents.protocol import AgentTask
 from pytest_crbench.core import digest, processes
+from pytest_crbench.core.errors import InfraError
 from pytest_crbench.core.model import PullRequest, Review, ReviewComment, Tree, Trees
 from pytest_crbench.sandbox.protocol import ExecResult, File
 from pytest_crbench.workspace.repository import build
@@ -51,7 +52,12 @@ class CopySandbox:
         done = processes.run(
             argv,
             cwd=Path(cwd or self.workdir),
-            env={"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8", **(env or {})},
+            env={
+                "PATH": "/usr/local/bin:/usr/bin:/bin",
+                "LC_ALL": "C.UTF-8",
+                "HOME": self.scratch,
+                **(env or {}),
+            },
             timeout=timeout,
         )
         return ExecResult(
@@ -70,7 +76,12 @@ class CopySandbox:
             place.write_bytes(file.content)
 
     def get(self, path: str, limit: int = 16 * 1024**2) -> bytes:
-        return Path(path).read_bytes()[:limit]
+        place = Path(path)
+        if place.is_symlink() or not place.is_file():
+            raise FileNotFoundError(path)
+        if place.stat().st_size > limit:
+            raise InfraError(f"{path} has more than {limit} bytes", reason="too-large")
+        return place.read_bytes()
 
     def export(self, destination: Path, limit: int = 1024**3) -> None:
         shutil.copytree(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ... import prompts
+from ...core.diff_text import clip_diff
 from ...core.fences import clip, fence, tags
 from ...core.text import printable
 
@@ -16,12 +17,13 @@ if TYPE_CHECKING:
     from .protocol import Snippet
 
 HUNK_TEMPLATES = ("reviewer_hunk_system", "reviewer_hunk")
+AGENT_TEMPLATES = ("reviewer_agent_system", "reviewer_agent")
 #: Characters of a prompt's parts; of a longer one the middle is left out.
 HUNK_LIMIT = 60_000
 _SNIPPET_LIMIT = 6_000
 _TITLE_LIMIT = 500
 _DESCRIPTION_LIMIT = 20_000
-_OWN = tags("pull_request_title", "pull_request_description", "hunk", "snippet")
+_OWN = tags("pull_request_title", "pull_request_description", "pull_request_diff", "hunk", "snippet")
 
 
 def hunk_messages(pull_request: PullRequest, hunk: Hunk, snippets: Sequence[Snippet]) -> list[dict[str, Any]]:
@@ -29,8 +31,7 @@ def hunk_messages(pull_request: PullRequest, hunk: Hunk, snippets: Sequence[Snip
     renamed = hunk.old if hunk.old and hunk.new and hunk.old != hunk.new else None
     question = prompts.render(
         "reviewer_hunk",
-        title=fence(printable(pull_request.title, _TITLE_LIMIT), _OWN),
-        description=fence(clip(pull_request.body.strip(), _DESCRIPTION_LIMIT), _OWN),
+        **_said(pull_request),
         path=fence(printable(hunk.path), _OWN),
         renamed_from=fence(printable(renamed), _OWN) if renamed else None,
         hunk=fence(clip(hunk.text, HUNK_LIMIT), _OWN),
@@ -48,3 +49,34 @@ def hunk_messages(pull_request: PullRequest, hunk: Hunk, snippets: Sequence[Snip
         {"role": "system", "content": prompts.render("reviewer_hunk_system")},
         {"role": "user", "content": question},
     ]
+
+
+def agent_messages(
+    pull_request: PullRequest, *, command_timeout: float, output_limit: int, file: str, diff_file: str
+) -> list[dict[str, Any]]:
+    """Return the opening of a conversation in which a model reviews the repository that it looks at.
+
+    ``file`` and ``diff_file`` are paths as its commands see them: where its review goes, and the whole diff.
+    """
+    rules = prompts.render(
+        "reviewer_agent_system",
+        command_timeout=f"{command_timeout:g}",
+        output_limit=f"{output_limit:,}",
+        file=file,
+    )
+    shown, left_out = clip_diff(pull_request.diff, [])
+    opening = prompts.render(
+        "reviewer_agent",
+        **_said(pull_request),
+        diff=fence(shown, _OWN),
+        left_out=[fence(printable(path), _OWN) for path in left_out],
+        diff_file=diff_file,
+    )
+    return [{"role": "system", "content": rules}, {"role": "user", "content": opening}]
+
+
+def _said(pull_request: PullRequest) -> dict[str, str]:
+    return {
+        "title": fence(printable(pull_request.title, _TITLE_LIMIT), _OWN),
+        "description": fence(clip(pull_request.body.strip(), _DESCRIPTION_LIMIT), _OWN),
+    }

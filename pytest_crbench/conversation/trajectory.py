@@ -1,4 +1,4 @@
-"""The record of one revision of the `llm` agent: a JSON file, rewritten after every step."""
+"""The record of one conversation: a JSON file, rewritten after every step."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from ..llm.usage import Usage
 
-NAME = "trajectory.json"
 _FORMAT = "crbench-trajectory-1"
 
 
@@ -29,6 +28,7 @@ class Trajectory:
     messages: list[dict[str, Any]] = field(default_factory=list)
     steps: list[dict[str, Any]] = field(default_factory=list)
     began: float = field(default_factory=time.time)
+    name: str = "trajectory.json"
 
     def step(self, *, usage: Usage, finish_reason: str, model: float, lost: float) -> None:
         """Note one answer of the model: its usage, seconds until it came, seconds lost to failures."""
@@ -62,7 +62,7 @@ class Trajectory:
             "steps": _plain(self.steps),
             "messages": _plain(self.messages),
         }
-        write_json(self.directory / NAME, scrub_value(record, self.secrets))
+        write_json(self.directory / self.name, scrub_value(record, self.secrets))
 
 
 def _plain(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

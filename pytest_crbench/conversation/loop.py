@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..core.errors import StageError
 from ..core.secrets import scrub
@@ -16,7 +16,6 @@ from . import tools
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..llm.client import Model
     from ..llm.completion import Completion, ToolCall
     from ..sandbox.protocol import Sandbox
     from .trajectory import Trajectory
@@ -27,11 +26,33 @@ _CUT_OFF = {
     "content_filter": "Your answer was withheld by a filter. Answer again.",
     "no-choices": "Your answer did not arrive. Answer again.",
 }
-_EMPTY = "Your answer was empty. Call `bash`, or end your work with a sentence on what you changed."
-_IDLE = (
-    "You have not run any command, so nothing has been changed. Use the `bash` tool to do the work. "
-    "If nothing is to be changed, say so again."
-)
+
+
+class Asked(Protocol):
+    """The model of a conversation, as far as it is used here."""
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must not appear in any file or message."""
+
+    def complete(self, *arguments: Any, **more: Any) -> Completion:
+        """See `llm.client.Model.complete`.
+
+        Raises:
+            InfraError: as there.
+        """
+
+
+@dataclass(frozen=True)
+class Words:
+    """What a model is told that answered nothing, or ended before it had run any command (once).
+
+    ``who`` is what lines of the log begin with.
+    """
+
+    empty: str
+    idle: str
+    who: str = "agent"
 
 
 @dataclass(frozen=True)
@@ -47,19 +68,34 @@ class Bounds:
     format_error_limit: int = 3
     output_limit: int = 10_000
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return what decides where a conversation ends, as plain JSON."""
+        return {
+            "timeout": self.timeout,
+            "steps": self.max_steps,
+            "tokens": self.max_tokens,
+            # A price alone decides nothing; with a limit it decides where the agent stops.
+            "cost": self.max_cost,
+            "price": [self.price.prompt, self.price.completion] if self.price and self.max_cost else None,
+            "command_timeout": self.command_timeout,
+            "format_errors": self.format_error_limit,
+            "output": self.output_limit,
+        }
+
 
 @dataclass
 class Conversation:
-    """One revision in the making.
+    """One conversation under way.
 
-    Time that the endpoint loses (failed attempts, waits) is not the agent's: it moves the deadline, and is
+    Time that the endpoint loses (failed attempts, waits) is not the model's: it moves the deadline, and is
     itself bounded by the time limit, beyond which the failure is raised as it is.
     """
 
-    model: Model
+    model: Asked
     sandbox: Sandbox
     bounds: Bounds
     trajectory: Trajectory
+    words: Words
     repeat: int
     log: Callable[[str], None]
     usage: Usage = field(default_factory=Usage)
@@ -91,7 +127,7 @@ class Conversation:
         finally:
             if stop is None:
                 self.trajectory.save(self.totals(), None, error or "interrupted")
-        self.log(f"agent: {stop} after {self.usage.calls} model calls, {self.commands} commands")
+        self.log(f"{self.words.who}: {stop} after {self.usage.calls} model calls, {self.commands} commands")
         return stop
 
     def totals(self) -> dict[str, float]:
@@ -155,13 +191,13 @@ class Conversation:
         if answer.tool_calls:
             good = [self._call(call) for call in answer.tool_calls]
             return self._judge(any(good))
-        problem = _CUT_OFF.get(answer.finish_reason) or ("" if answer.text.strip() else _EMPTY)
+        problem = _CUT_OFF.get(answer.finish_reason) or ("" if answer.text.strip() else self.words.empty)
         if problem:
             self._tell({"role": "user", "content": problem})
             return self._judge(False)
         if not self.commands and not self.idle_told:
             self.idle_told = True
-            self._tell({"role": "user", "content": _IDLE})
+            self._tell({"role": "user", "content": self.words.idle})
             return None
         return "finished"
 
@@ -181,11 +217,13 @@ class Conversation:
             self._result(call, "not run: the time is up")
             return True
         # Scrubbed before it is cut: half a key is no longer found by its value.
-        self.log(f"agent: step {self.usage.calls}: {printable(scrub(command, self.model.secrets), 120)}")
+        self.log(
+            f"{self.words.who}: step {self.usage.calls}: {printable(scrub(command, self.model.secrets), 120)}"
+        )
         result = tools.run(self.sandbox, self.shell, command, limit)
         self.commands += 1
         self.trajectory.command(result.duration)
-        # The whole limit is told even where the revision's end cut it: the next call is not made then.
+        # The whole limit is told even where the end of the time cut it: the next call is not made then.
         self._result(call, tools.observation(result, self.bounds.command_timeout, self.bounds.output_limit))
         return True
 

@@ -1,4 +1,4 @@
-"""The one tool of the `llm` agent: a shell command in the sandbox, and what the model is told of it."""
+"""The one tool of a model at work: a shell command in the sandbox, and what the model is told of it."""
 
 from __future__ import annotations
 

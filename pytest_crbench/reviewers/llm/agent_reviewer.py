@@ -1,0 +1,141 @@
+"""A reviewer that lets a model look at the repository itself, by shell commands in a sandbox."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import InfraError, ReviewerError, StageError
+from ...core.model import File
+from ...core.secrets import scrubbed
+from ...core.store import write_atomic
+from ...core.text import decode
+from .. import host
+from ..formats.base import INPUT_LIMIT
+from ..reading import read_review
+from . import prompt
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ...core.model import Review
+    from ...sandbox.protocol import Sandbox
+    from ..protocol import ReviewTask
+    from .protocol import Work, Worked
+
+#: Raised when the same conversation would become another review.
+VERSION = 1
+TRAJECTORY = "review.trajectory.json"
+_REVIEW, _DIFF = "review.txt", "pull-request.diff"
+#: What the model is told where it does not go on (see `conversation.loop.Words`).
+WORDS = MappingProxyType(
+    {
+        "empty": "Your answer was empty. Call `bash`, or end your work with a sentence once the review is "
+        "written.",
+        "idle": "You have not run any command, so there is no review. Use the `bash` tool to look at the "
+        "change and to write the file; <end/> alone says that there is nothing to say.",
+        "who": "review",
+    }
+)
+
+
+class AgentReviewer:
+    """Opens a sandbox with head, lets the model work in it, and reads the file that it leaves."""
+
+    shareable = False  # its answers are shared already, one by one
+
+    def __init__(
+        self,
+        name: str,
+        work: Work,
+        fingerprint: Mapping[str, Any],
+        *,
+        command_timeout: float,
+        output_limit: int,
+    ) -> None:
+        self.name = name
+        self.work = work
+        self.fingerprint = fingerprint
+        self.command_timeout = command_timeout
+        self.output_limit = output_limit
+
+    def review(self, task: ReviewTask) -> Review:
+        """Review one pull request; what the model changes in the repository is gone with the sandbox.
+
+        Raises:
+            ReviewerError: ``missing`` if the model wrote no file, ``unreadable`` or ``empty``.
+            InfraError: if the endpoint, the engine, the run's budget or the disk failed.
+        """
+        if task.sandbox is None:
+            raise InfraError(
+                f"{self.name} looks at the code, and there is none without a repository; leave "
+                "--crbench-offline out",
+                reason="no-repository",
+            )
+        began = time.monotonic()
+        with task.sandbox() as sandbox:
+            root = sandbox.workdir
+            worked, raw = self._worked(task, sandbox)
+        try:
+            write_atomic(task.directory / host.OUT, raw)
+            review = read_review(
+                scrubbed(raw),
+                format="tagged",
+                task=task,
+                workspace=Path(root),
+                reviewer=self.name,
+                raw_name=host.OUT,
+                duration=time.monotonic() - began,
+            )
+        except StageError as error:
+            error.usage = dict(worked.usage)
+            raise
+        said = [*worked.warnings]
+        if worked.stop_reason != "finished":
+            said.append(f"the model was stopped ({worked.stop_reason}); what it had written is the review")
+        return replace(review, warnings=(*said, *review.warnings), usage=dict(worked.usage))
+
+    def _worked(self, task: ReviewTask, sandbox: Sandbox) -> tuple[Worked, bytes]:
+        home = self._home(sandbox)
+        sandbox.put([File(_DIFF, task.diff)], home)
+        messages = prompt.agent_messages(
+            task.pull_request,
+            command_timeout=self.command_timeout,
+            output_limit=self.output_limit,
+            # Not the path: where a sandbox lies differs from one to the next, and so would the question.
+            file=f"~/{_REVIEW}",
+            diff_file=f"~/{_DIFF}",
+        )
+        worked = self.work(sandbox, messages, directory=task.directory, repeat=task.repeat, log=task.log)
+        try:
+            return worked, self._file(sandbox, f"{home}/{_REVIEW}", worked, task)
+        except StageError as error:
+            error.usage = dict(worked.usage)
+            raise
+
+    def _home(self, sandbox: Sandbox) -> str:
+        """Return what ``~`` is for the model's commands."""
+        said = sandbox.exec(["/bin/sh", "-c", 'printf %s "$HOME"'], timeout=self.command_timeout)
+        home = decode(said.stdout).strip()
+        if not home.startswith("/"):
+            raise InfraError("the sandbox has no home folder", reason="sandbox")
+        return home
+
+    def _file(self, sandbox: Sandbox, path: str, worked: Worked, task: ReviewTask) -> bytes:
+        try:
+            return sandbox.get(path, INPUT_LIMIT)
+        except FileNotFoundError:
+            raise ReviewerError(
+                f"the model wrote no review: there is no file ~/{_REVIEW} ({worked.stop_reason}). See "
+                f"{TRAJECTORY} in {task.directory}.",
+                reason="missing",
+            ) from None
+        except InfraError as error:
+            if error.reason != "too-large":
+                raise
+            raise ReviewerError(
+                f"the model's review has more than {INPUT_LIMIT} bytes", reason="unreadable"
+            ) from error
