@@ -40,8 +40,11 @@ class Examination:
     def findings(self) -> Generator[Finding]:
         """Give what is found, in a fixed order, as it comes; takes as long as the slowest look."""
         datasets, said = self._datasets()
-        needs = _Needs.of(datasets)
-        probes = self._probes(needs)
+        scorings = assemble.scorings_of(self.settings, datasets) or ("tests",)
+        # A model that runs commands does so in a sandbox; nothing else but a hidden test needs one.
+        executes = "tests" in scorings or self.settings.reviewer == "llm:agent"
+        needs = _Needs.of(datasets, executes=executes)
+        probes = self._probes(needs, scorings)
         yield from (*machine.look_at_packages(), machine.look_at_git(), *said)
         yield from self._places(needs)
         yield from self._probed(probes)
@@ -110,19 +113,52 @@ class Examination:
         except UsageError as error:
             return [missing("coding agent", printable(str(error), 600), "Correct --agent")]
 
-    def _probes(self, needs: _Needs) -> list[Probe]:
-        from .agents import doctor as agents
-        from .sandbox import doctor_docker, doctor_local
-        from .sources import doctor as sources
+    def _matcher(self, scorings: Sequence[str]) -> list[Finding]:
+        """Make what matches comments, which looks for its packages, model and key."""
+        try:
+            made = assemble.make_matcher(self.settings, None, scorings)
+        except UsageError as error:
+            said = printable(str(error), 600).rstrip(".")
+            return [missing("matching", said, "Correct --meaning and its options")]
+        return [] if made is None else [ok("matching", f"meanings by {self._meaning()}")]
 
-        settings, sandbox = self.settings, self._sandbox()
+    def _meaning(self) -> str:
+        return "AACR-Bench's own evaluator" if self.settings.aacr_legacy else self.settings.meaning
+
+    def _probes(self, needs: _Needs, scorings: Sequence[str]) -> list[Probe]:
+        from .agents import doctor as agents
+        from .sandbox import doctor_docker
+
+        settings, tests = self.settings, "tests" in scorings
         probes = []
         if settings.reviewer and settings.replay is None:
             late = "Look at what makes the reviewer slow to load, or at the engine if it runs in an image"
             probes.append(Probe("reviewer", self._reviewer, doctor_docker.LIMIT, late))
-        if settings.agent != "llm" and settings.replay is None:
+        if tests and settings.agent != "llm" and settings.replay is None:
             probes.append(Probe("coding agent", self._agent, agents.LIMIT, "Correct --agent"))
-        probes += [
+        if "matching" in scorings:
+            late = "Look at which of the packages that matching needs is slow to load"
+            probes.append(Probe("matching", lambda: self._matcher(scorings), agents.LIMIT, late))
+        if needs.executes:
+            probes += self._sandbox_probes(needs)
+        if tests and settings.agent == "llm" and settings.replay is None:
+            options = assemble.agent_options(settings, None)
+            probes.append(
+                Probe(
+                    "model",
+                    lambda: agents.look_at_model(options, deep=self.deep),
+                    agents.LIMIT,
+                    "Check the network and --base-url",
+                )
+            )
+        return probes
+
+    def _sandbox_probes(self, needs: _Needs) -> list[Probe]:
+        from .sandbox import doctor_docker, doctor_local
+        from .sources import doctor as sources
+
+        settings, sandbox = self.settings, self._sandbox()
+        probes = [
             Probe("uv", doctor_local.look_at_uv, doctor_local.LIMIT, "Install it again: pip install uv"),
             Probe(
                 "package index",
@@ -148,16 +184,6 @@ class Examination:
                     lambda: doctor_local.look_at_local(needs.pythons),
                     doctor_local.LIMIT,
                     "Look at which of the machine's Python interpreters hangs",
-                )
-            )
-        if settings.agent == "llm" and settings.replay is None:
-            options = assemble.agent_options(settings, None)
-            probes.append(
-                Probe(
-                    "model",
-                    lambda: agents.look_at_model(options, deep=self.deep),
-                    agents.LIMIT,
-                    "Check the network and --base-url",
                 )
             )
         return probes
@@ -186,11 +212,14 @@ class _Needs:
 
     instances: int
     environments: frozenset[Environment]
+    #: Whether anything is run in a sandbox.
+    executes: bool
 
     @classmethod
-    def of(cls, datasets: Sequence[Dataset]) -> _Needs:
+    def of(cls, datasets: Sequence[Dataset], *, executes: bool) -> _Needs:
         instances = [i for d in datasets for i in d.instances]
-        return cls(len(instances), frozenset(i.environment for i in instances))
+        environments = frozenset(i.environment for i in instances) if executes else frozenset()
+        return cls(len(instances), environments, executes)
 
     @property
     def pythons(self) -> tuple[str, ...]:

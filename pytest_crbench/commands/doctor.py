@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: What only says how results are judged, or how a run that works is cut: nothing on the machine decides it.
 _LEFT_OUT = (
     "fail-under", "fail-over", "min-coverage", "baseline", "fail-if-regressed", "fail-on-miss", "repeats",
-    "scoring", "rerun-errors",
+    "rerun-errors",
 )  # fmt: skip
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from support.aacr import pull
+from support.aacr import write as write_aacr
 from support.benchmarks import Pull, environment, write_dataset
 from support.doctor import doctor
 from support.index_server import Index, serve
@@ -177,3 +179,34 @@ def test_interrupted_it_ends_at_once(folder: Path, dataset: str) -> None:
     assert process.returncode == 130
     assert output.endswith("crbench: interrupted\n")
     assert "Traceback" not in output
+
+
+def test_matching_alone_needs_no_sandbox_and_no_agent(folder: Path, tmp_path: Path) -> None:
+    """Neither an engine nor an index nor a coding agent's model is asked for what runs nothing."""
+    data = write_aacr(tmp_path / "data", [pull(1)])
+    lacks = {
+        "DOCKER_HOST": "unix:///nonexistent/docker.sock",
+        "CRBENCH_API_KEY": None,
+        "OPENAI_API_KEY": None,
+    }
+    options = (f"--dataset=aacr:{data}", "--sandbox=docker", f"--cache={tmp_path / 'cache'}")
+    said = doctor(folder, *options, "--meaning=exact", **lacks)
+    assert said.status == 0, said.output
+    assert said.line("matching").endswith("meanings by exact")
+    looked_at = {line[9:].split("  ")[0] for line in said.output.splitlines()[:-1]}
+    assert not {"docker engine", "package index", "uv", "coding agent", "model", "model key"} & looked_at
+    assert "packages" in looked_at
+    judge = doctor(folder, *options, **lacks)
+    assert judge.status == 1
+    assert "needs a model and a key" in judge.line("matching")
+    assert judge.output.splitlines()[-1] == "crbench doctor: 1 thing missing"
+
+
+def test_what_is_scored_both_ways_needs_both(folder: Path, dataset: str, tmp_path: Path) -> None:
+    said = doctor(
+        folder, dataset, "--sandbox=docker", "--scoring=tests,matching", "--meaning=exact",
+        f"--cache={tmp_path / 'cache'}", "--agent=suggestions", DOCKER_HOST="unix:///nonexistent/docker.sock",
+    )  # fmt: skip
+    assert said.status == 1
+    assert said.level("matching") == "ok"
+    assert said.level("docker engine") == "missing"
