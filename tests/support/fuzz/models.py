@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from pytest_crbench.agents import tools
+from pytest_crbench.conversation import tools
 from pytest_crbench.core.errors import InfraError
 from pytest_crbench.llm import completion
 from pytest_crbench.llm.client import Model
