@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from .commands import clean, compare, demo, doctor, gate, instances, validate
+    from .commands import clean, compare, demo, doctor, gate, instances, tables, validate
 
     parser = argparse.ArgumentParser(
         prog="crbench",
@@ -55,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"crbench {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (demo, doctor, instances, validate, compare, gate, clean):
+    for command in (demo, doctor, instances, validate, compare, tables, gate, clean):
         command.add_parser(subparsers)
     return parser
 

@@ -24,6 +24,9 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     )
     parser.add_argument("first", metavar="A", type=Path, help="results.json, or the folder of a run")
     parser.add_argument("second", metavar="B", type=Path, help="results.json, or the folder of a run")
+    parser.add_argument(
+        "--scoring", choices=("tests", "matching"), help="scoring to compare (default: the first both have)"
+    )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print JSON")
     form.add_argument("--markdown", action="store_true", help="print GitHub-flavoured Markdown")
@@ -38,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     from ..reporting.results import read_results
 
     try:
-        found = compare(read_results(args.first), read_results(args.second))
+        found = compare(read_results(args.first), read_results(args.second), args.scoring)
     except UsageError as error:
         print(f"crbench compare: {error}", file=sys.stderr)
         return 2

@@ -103,8 +103,8 @@ class Comparison:
         return Fraction(len(self.pairs), shared) if shared else None
 
 
-def compare(first: Results, second: Results) -> Comparison:
-    """Pair two runs on the checks both have and report their differences.
+def compare(first: Results, second: Results, scoring: str | None = None) -> Comparison:
+    """Pair two runs on the checks both have, in one scoring, and report their differences.
 
     A check counts as decided if it is in the strict rate: passed, missed, and, as not passed, an error of
     the reviewer and tampering.
@@ -119,12 +119,18 @@ def compare(first: Results, second: Results) -> Comparison:
             "A difference would say nothing about the reviewers. Run both with the same agent, sandbox "
             "and environments."
         )
-    return pair_up(first, second)
+    return pair_up(first, second, scoring)
 
 
-def pair_up(first: Results, second: Results) -> Comparison:
-    """Pair two runs without asking whether they are alike (see `differing`)."""
-    ours, theirs = latest(first.verdicts), latest(second.verdicts)
+def pair_up(first: Results, second: Results, scoring: str | None = None) -> Comparison:
+    """Pair two runs without asking whether they are alike (see `differing`).
+
+    ``scoring`` is by default the first that both have.
+    """
+    chosen = scoring or next((name for name in first.scorings if name in second.scorings), first.scorings[0])
+    ours, theirs = (
+        {k: v for k, v in latest(r.verdicts).items() if k.scoring == chosen} for r in (first, second)
+    )
     pairs: list[Pair] = []
     unmeasured: list[Unpaired] = []
     changed: list[Key] = []
@@ -138,7 +144,7 @@ def pair_up(first: Results, second: Results) -> Comparison:
         else:
             reason = b.reason if a.status.in_strict else a.reason
             unmeasured.append(Unpaired(key, a.status, b.status, reason))
-    for key in (key for key in first.planned if key in second.planned):
+    for key in (key for key in first.planned if key in second.planned and key.scoring == chosen):
         if (key in ours) != (key in theirs):
             a_status = ours[key].status if key in ours else None
             b_status = theirs[key].status if key in theirs else None
@@ -171,6 +177,9 @@ def differing(first: Results, second: Results) -> tuple[str, ...]:
     environments = [(a, b) for a, b in both if _differ(a.environment, b.environment)]
     if environments:
         found.append(_environments(environments))
+    matchers = [one for one in _unlike(first, second, "options") if ".matcher" in one.where]
+    if matchers:
+        found.append(f"comments were matched in different ways ({_shown(matchers)})")
     limits = _unlike(first, second, "limits")
     if limits:
         found.append(f"the limits differ ({_shown(limits)})")

@@ -1,0 +1,89 @@
+"""The tables over runs that were scored by matching, and comparisons of such runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support.offline import Says, offline
+
+from pytest_crbench.cli import main as crbench
+from pytest_crbench.core.model import Review, ReviewComment
+from pytest_crbench.core.results import Results
+from pytest_crbench.reporting.results import write_results
+
+NOTES = (("The price is wrong.", 10, "Diff Level"), ("The tax is wrong.", 20, "Repo Level"))
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    comments = [
+        {
+            "is_ai_comment": False, "note": note, "path": "shop.py", "side": "right", "source_model": "",
+            "from_line": line, "to_line": line, "category": "Code Defect", "context": context,
+        }
+        for note, line, context in NOTES
+    ]  # fmt: skip
+    entry = {
+        "change_line_count": 10, "project_main_language": "Python", "source_commit": "a" * 40,
+        "target_commit": "b" * 40, "githubPrUrl": "https://github.com/acme/shop/pull/1", "comments": comments,
+    }  # fmt: skip
+    (tmp_path / "positive_samples.json").write_text(json.dumps([entry]))
+    return tmp_path / "positive_samples.json"
+
+
+def run(data: Path, folder: Path, name: str, said: list[str], **fingerprint: str) -> Path:
+    comments = tuple(
+        ReviewComment(str(n), text, path="shop.py", lines=(10 * n, 10 * n)) for n, text in enumerate(said, 1)
+    )
+    folder.mkdir()
+    found = offline(folder, Says(lambda _: Review(comments, "says")), dataset=[f"aacr:{data}"])
+    part = {"name": name, "fingerprint": fingerprint}
+    record = {"name": name, "started": "2026-01-01T00:00:00Z", "reviewer": part}
+    write_results(folder / "results.json", Results(record, found.verdicts, found.planned), None)
+    return folder
+
+
+def test_tables(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first = run(data, tmp_path / "first", "my|tool", ["The price is wrong.", "Nothing."])
+    second = run(data, tmp_path / "second", "llm:bm25", [NOTES[0][0], NOTES[1][0]], mode="bm25", model="m-1")
+    assert crbench(["tables", str(first), str(second)]) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert lines[2].startswith("my|tool - 2 - 0.0 - 50.0 100.0 100.0 50.0 100.0 50.0 50.0")
+    assert lines[3].startswith("m-1 bm25 2 - 0.0 - 0.0 100.0 100.0 100.0 100.0 100.0 100.0")
+    assert "my|tool - 100.0 0.0" in lines, "recall by context"
+    assert "my|tool - Python 2 50.0 100.0 50.0 50.0" in lines
+
+    assert crbench(["tables", str(first), str(second), "--json"]) == 0
+    made = {table["name"]: table["rows"] for table in json.loads(capsys.readouterr().out)}
+    assert set(made) == {"table3", "table4", "language", "table10"}
+    recalls = {"Diff Level": 100, "Repo Level": 0}
+    assert made["table4"][0] == {"reviewer": "my|tool", "context": None, **recalls}
+
+    assert crbench(["tables", str(first), "--markdown"]) == 0
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+    assert all("my|tool" not in row for row in rows)
+    assert sum("my&#124;tool" in row or "my\\|tool" in row for row in rows) == 4
+
+
+def test_a_run_of_another_scoring_has_no_such_tables(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = {"name": "x", "started": "2026-01-01T00:00:00Z", "reviewer": {"name": "x"}}
+    write_results(tmp_path / "results.json", Results(record, ()), None)
+    assert crbench(["tables", str(tmp_path)]) == 2
+    assert "was scored by tests" in capsys.readouterr().err
+    assert crbench(["tables", str(tmp_path / "absent")]) == 2
+
+
+def test_runs_are_compared_in_one_scoring(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = run(data, tmp_path / "first", "a", ["The price is wrong."])
+    second = run(data, tmp_path / "second", "b", ["Nothing.", "The tax is wrong."])
+    assert crbench(["compare", str(first), str(second), "--json"]) == 0
+    overall = json.loads(capsys.readouterr().out)["overall"]
+    assert (overall["only_first"], overall["only_second"]) == (1, 1)
+    assert crbench(["compare", str(first), str(second), "--scoring=tests", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["overall"]["pairs"] == 0
