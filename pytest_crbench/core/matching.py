@@ -99,7 +99,8 @@ class Matcher(Protocol):
     def match(self, task: MatchTask) -> Matching:
         """Match one review.
 
-        The result does not depend on the order of comments or references.
+        The result does not depend on the order of comments or references (but for the published evaluator's,
+        ``matching.legacy``).
 
         Raises:
             InfraError: if meanings could not be compared: the endpoint failed, or answered what cannot be

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Ledger:
     """Adds up the usage of all processes of a run in ``path``; a resumed run goes on from what is there.
 
-    Calls that run at the same moment as the one that reaches the total are not recalled: a run of N
-    workers may pass its total by at most N calls.
+    Calls that run at the same moment as the one that reaches the total are not recalled: a run may pass its
+    total by the calls under way, one for each worker whose agent runs, several for one that matches.
     """
 
     path: Path
