@@ -114,7 +114,7 @@ def _sound() -> dict[str, Any]:
     results = Results(run, (verdict,), {key: verdict.facets, Key("a", "b", "d"): {}})
     summary = results.summary()
     made: dict[str, Any] = json.loads(
-        json.dumps(document(results, summary, decide(make_gate(fail_under=["0.1"]), summary, results)))
+        json.dumps(document(results, decide(make_gate(fail_under=["0.1"]), summary, results)))
     )
     return made
 
@@ -152,7 +152,7 @@ def _read(raw: bytes, folder: Path) -> None:
             part.encode()
             assert len(part) < 40 * len(raw) + 100_000
         json.dumps([comparison_json(found), decision.to_json()], allow_nan=False)
-        written = json.dumps(document(results, summary, decision), allow_nan=False)
+        written = json.dumps(document(results, decision), allow_nan=False)
         ResultsFile.model_validate(json.loads(written))
         file.write_text(written)
         again = read_results(file)
@@ -169,7 +169,7 @@ def sorted_verdicts(results: Results) -> list[Verdict]:
 def _round_trip(verdicts: list[Verdict], folder: Path) -> None:
     results = Results(_sound()["run"], tuple(verdicts), {v.key: v.facets for v in verdicts})
     file = folder / "results.json"
-    file.write_text(json.dumps(document(results, results.summary(), None)))
+    file.write_text(json.dumps(document(results, None)))
     again = read_results(file)
     assert list(again.verdicts) == sorted_verdicts(results)
     assert again.summary() == results.summary()
