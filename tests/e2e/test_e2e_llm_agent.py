@@ -160,8 +160,8 @@ def test_failures_of_the_endpoint_that_pass_are_retried(folder: Path, dataset: P
 @pytest.mark.parametrize(
     ("script", "options", "said"),
     [
-        pytest.param([status(500)], ("--crbench-agent-timeout=15",), "500", id="500"),
-        pytest.param([status(429, {"retry-after": "1"})], ("--crbench-agent-timeout=15",), "429", id="429"),
+        pytest.param([status(500)], ("--crbench-agent-timeout=6",), "500", id="500"),
+        pytest.param([status(429, {"retry-after": "1"})], ("--crbench-agent-timeout=6",), "429", id="429"),
         pytest.param([FIX, status(429, {"retry-after": "4000"})], (), "429", id="429-in-the-middle"),
     ],
 )
@@ -238,14 +238,14 @@ def test_an_endless_loop_ends_at_the_step_limit_and_its_work_is_tested(
 def test_hanging_commands_are_killed_and_told_until_the_time_is_up(
     folder: Path, dataset: Path, cache: Path
 ) -> None:
-    limits = ("--crbench-agent-command-timeout=2", "--crbench-agent-timeout=25")
+    limits = ("--crbench-agent-command-timeout=2", "--crbench-agent-timeout=15")
     with OpenAIServer([FIX, run("sleep 4711")], forever=True) as server:
         done = run_llm(folder, dataset, cache, server, *limits)
     assert done.status == 0, done.output
     assert done.statuses() == {"quagga-4711::price": "passed", "quagga-4711::tax": "missed"}
     found = row(done, "price")
     assert found["stop_reason"] == row(done, "tax")["stop_reason"] == "time-limit"
-    assert 25 <= found["durations"]["revision"] < 120
+    assert 15 <= found["durations"]["revision"] < 120
     _, *killed = observations(server)
     assert killed, "the model was not told"
     assert all(text.startswith("killed: it did not end within 2 s") for text in killed)

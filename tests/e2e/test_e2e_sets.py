@@ -43,7 +43,7 @@ def test_the_bundled_checks_in_containers_on_two_workers(folder: Path, cache: Pa
     wanted = {node for node in known() if node.startswith(tuple(f"{name}::" for name in chosen))}
     done = run(folder, None, cache, *SUGGESTIONS, *DOCKER, "-n", "2", *chosen, timeout=1200)
     assert done.status == 0, done.output
-    assert len(done.statuses()) == len(wanted) >= 10
+    assert len(done.statuses()) == len(wanted) >= 6
     assert passed(done) == LISTED & wanted
     assert 0 < len(passed(done)) < len(wanted)
 

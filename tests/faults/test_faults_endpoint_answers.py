@@ -63,8 +63,9 @@ def _tell(story: Story, cache: Path) -> None:
             f"--crbench-agent-timeout={LIMIT}",
             f"--crbench-base-url={server.base_url}",
             f"--crbench-model=scripted-{secrets.token_hex(6)}",
+            # Most of the time they wait.
             "-n",
-            "2",
+            "4",
             env={"CRBENCH_API_KEY": KEY},
         )
         story.keep("first", done, asked=dict(model.asked))

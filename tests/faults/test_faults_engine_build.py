@@ -177,10 +177,10 @@ def test_the_index_hangs_while_an_image_is_built(own_cache: Path, index: Index, 
     The time limit of a build ends it, and its container with all that runs in it.
 
     Status: infra_error
-    Message: did not end within 15 s
+    Message: did not end within 8 s
     """
     index.after_first[""] = None
-    error, session = built(own_cache, index, timeout=15)
+    error, session = built(own_cache, index, timeout=8)
     assert error.status.value == fault.status
     fault.assert_told(str(error))
     assert left(session) == []

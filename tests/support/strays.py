@@ -38,7 +38,7 @@ def containers(session: str) -> list[dict[str, Any]]:
         client.close()
 
 
-def until(condition: Callable[[], Any], seconds: float = 90.0, every: float = 0.05) -> Any:
+def until(condition: Callable[[], Any], seconds: float = 90.0, every: float = 0.1) -> Any:
     """Wait until ``condition()``, asked ``every`` so many seconds, is true; return what it gave."""
     deadline = time.monotonic() + seconds
     while True:
