@@ -6,7 +6,6 @@ engine's socket mounted, the host's variables passed on, and the hidden tests in
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import os
 import socket
@@ -17,7 +16,7 @@ from pathlib import Path
 
 import docker
 import pytest
-from support.images import BASE_IMAGE, packed
+from support.images import BASE_IMAGE, gateway_of_the_bridge, packed
 from support.reach import INSTANCE, KEYS, Place, Savanna
 
 from pytest_crbench.core.digest import of_tree
@@ -284,11 +283,7 @@ def test_services_of_the_host_can_be_reached(place: Place, naive: Place, savanna
     Defence: namespaces of its own (sandbox/bubblewrap.py)
     Holds: docker, local
     """
-    client = docker.APIClient(version="auto")
-    (config,) = client.inspect_network("bridge")["IPAM"]["Config"][:1]
-    client.close()
-    # An engine that found its bridge there does not name it: it has the first address.
-    gateway = config.get("Gateway") or str(next(ipaddress.ip_network(config["Subnet"]).hosts()))
+    gateway = gateway_of_the_bridge()
     with listener() as port:
         script = CONNECT.format(addresses=[(gateway, port), ("127.0.0.1", port)])
         assert "reached" in naive.look(script)

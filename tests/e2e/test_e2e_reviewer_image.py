@@ -12,7 +12,7 @@ import docker
 import pytest
 from support import benchmarks
 from support.benchmarks import Pull, Run, write_dataset
-from support.images import BASE_IMAGE, image
+from support.images import BASE_IMAGE, gateway_of_the_bridge, image
 from support.strays import until
 
 pytestmark = [pytest.mark.docker, pytest.mark.network, pytest.mark.slow]
@@ -102,9 +102,7 @@ def test_a_killed_runs_container_goes_and_the_run_is_finished(
 def test_the_network_is_there_if_it_is_asked_for_and_is_recorded(
     folder: Path, dataset: Path, cache: Path
 ) -> None:
-    client = docker.APIClient(version="auto")
-    gateway = client.inspect_network("bridge")["IPAM"]["Config"][0]["Gateway"]
-    client.close()
+    gateway = gateway_of_the_bridge()
     with socket.create_server(("0.0.0.0", 0)) as server:
         port = server.getsockname()[1]
         connect = f'import socket; socket.create_connection(("{gateway}", {port}), 5)'

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.engine_rig import Rig, Trouble, instance_of, pulls
+from support.images import gateway_of_the_bridge
 from support.index_server import Index, serve
 from support.small_image import SMALL_IMAGE
 from support.stories import own_cache
@@ -120,8 +121,7 @@ def test_the_index_accepts_and_never_answers(story: Story, fault: Told) -> None:
 @pytest.fixture
 def gateway() -> str:
     """The address of this machine that containers reach."""
-    asked = ["docker", "network", "inspect", "bridge", "--format={{(index .IPAM.Config 0).Gateway}}"]
-    return subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
+    return gateway_of_the_bridge()
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import ipaddress
 import os
 import secrets
 import tarfile
@@ -52,3 +53,16 @@ def packed(files: Mapping[str, str], mode: int = 0o755) -> bytes:
             info.size, info.mode = len(data), mode
             tar.addfile(info, io.BytesIO(data))
     return stream.getvalue()
+
+
+def gateway_of_the_bridge() -> str:
+    """The address of this machine that containers reach."""
+    import docker
+
+    client = docker.APIClient(version="auto")
+    try:
+        (config,) = client.inspect_network("bridge")["IPAM"]["Config"][:1]
+    finally:
+        client.close()
+    # An engine that found its bridge there does not name it: it has the first address.
+    return config.get("Gateway") or str(next(ipaddress.ip_network(config["Subnet"]).hosts()))
