@@ -142,8 +142,8 @@ def _read(raw: bytes, folder: Path) -> None:
         )
         decision = decide(gate, summary, results)
         printed = [
-            "\n".join(lines_of(results, summary, files="f", width=100)),
-            markdown(results, summary, decision, files="f"),
+            "\n".join(lines_of(results, results.summaries, files="f", width=100)),
+            markdown(results, results.summaries, decision, files="f"),
         ]
         printed += [decision.verdict, *decision.lines]
         found = compare(results, results)
