@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from _pytest.junitxml import LogXML
 
     from .core.model import Verdict
-    from .core.score import Group
+    from .core.score import Summary
     from .session import ControllerSession
 
 
@@ -37,20 +37,27 @@ class JunitPlugin:
 
         xml = self.session.config.stash.get(xml_key, None)
         if xml is not None and self.session.invocation is not None and self.session.selected:
-            _add_totals(xml, self.session.results_so_far(exitstatus).summary().overall)
+            first, *others = self.session.results_so_far(exitstatus).summaries
+            _add_totals(xml, first, "")
+            for summary in others:
+                _add_totals(xml, summary, f"{summary.scoring}_")
 
 
-def _add_totals(xml: LogXML, overall: Group) -> None:
-    """Add both rates, their intervals and the coverage as properties of the suite."""
+def _add_totals(xml: LogXML, summary: Summary, of: str) -> None:
+    """Add both rates, their intervals and the coverage as properties of the suite; ``of`` names a scoring."""
+    overall, agreement = summary.overall, summary.agreement
     for name, rate in (("strict", overall.strict), ("measured", overall.measured)):
-        xml.add_global_property(f"crbench_{name}", f"{rate.passed}/{rate.of}")
-        xml.add_global_property(f"crbench_{name}_rate", _number(rate.value))
+        xml.add_global_property(f"crbench_{of}{name}", f"{rate.passed}/{rate.of}")
+        xml.add_global_property(f"crbench_{of}{name}_rate", _number(rate.value))
         if rate.interval is not None:
             limits = f"{rate.interval.low:.6f} {rate.interval.high:.6f}"
-            xml.add_global_property(f"crbench_{name}_interval", limits)
-    xml.add_global_property("crbench_coverage", _number(overall.coverage))
-    xml.add_global_property("crbench_unmeasured", str(overall.unmeasured))
-    xml.add_global_property("crbench_bounds", f"{_number(overall.lowest)} {_number(overall.highest)}")
+            xml.add_global_property(f"crbench_{of}{name}_interval", limits)
+    xml.add_global_property(f"crbench_{of}coverage", _number(overall.coverage))
+    xml.add_global_property(f"crbench_{of}unmeasured", str(overall.unmeasured))
+    xml.add_global_property(f"crbench_{of}bounds", f"{_number(overall.lowest)} {_number(overall.highest)}")
+    if agreement is not None:
+        xml.add_global_property(f"crbench_{of}precision", _number(agreement.precision.value))
+        xml.add_global_property(f"crbench_{of}f1", _number(agreement.f1.value))
 
 
 def _number(value: Fraction | None) -> str:

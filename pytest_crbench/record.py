@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from .agents.protocol import Agent
+    from .core.matching import Matcher
     from .core.model import Dataset
     from .reviewers.protocol import Reviewer
     from .settings import Settings
@@ -23,6 +24,7 @@ def run_record(
     agent: Agent,
     sandbox: Mapping[str, Any],
     inputs: Mapping[str, Any],
+    matcher: Matcher | None = None,
 ) -> dict[str, Any]:
     """Return how a run is made, for readers, as plain JSON (docs/results-format.md).
 
@@ -39,6 +41,7 @@ def run_record(
         },
         "agent": {"name": agent.name, "fingerprint": dict(agent.fingerprint)},
         "sandbox": dict(sandbox),
+        **({} if matcher is None else {"matcher": _matcher(matcher)}),
         "datasets": [_dataset(dataset) for dataset in datasets],
         "repeats": settings.repeats,
         "options": settings.recorded(),
@@ -46,6 +49,25 @@ def run_record(
         "platform": inputs["platform"],
         "git": inputs["git"],
     }
+
+
+def _matcher(matcher: Matcher) -> dict[str, Any]:
+    fingerprint = dict(matcher.fingerprint)
+    return {"name": matcher_label(fingerprint), "fingerprint": fingerprint}
+
+
+def matcher_label(fingerprint: Mapping[str, Any]) -> str:
+    """Return how meanings are compared, in few words."""
+    how = fingerprint.get("meaning")
+    found: Mapping[str, Any] = how if isinstance(how, dict) else {}
+    model = found.get("model") or found.get("embeddings")
+    named = f"{found.get('meaning', '?')}"
+    if isinstance(model, dict):
+        details = [str(model.get("model", "?"))]
+        details += [f"{found['votes']} votes"] if found.get("votes", 1) != 1 else []
+        details += [f"from {found['threshold']:g}"] if "threshold" in found else []
+        named += f" ({', '.join(details)})"
+    return f"published AACR rules, {named}" if fingerprint.get("matcher") == "aacr-legacy" else named
 
 
 def _dataset(dataset: Dataset) -> dict[str, Any]:

@@ -117,7 +117,9 @@ class ControllerSession:
         check_sandbox(backend, [i for d in self.selection.datasets for i in d.instances])
         described = backend.describe()
         inputs = run_inputs(settings, self.selection.datasets, reviewer, agent, described, scorings, matcher)
-        self.record = run_record(settings, self.selection.datasets, reviewer, agent, described, inputs)
+        self.record = run_record(
+            settings, self.selection.datasets, reviewer, agent, described, inputs, matcher
+        )
         if settings.resume:
             told = lockstep.resume(run, inputs, backend)
             self.record = {**read_record(run), "options": self.record["options"], "resumed": True}
@@ -153,7 +155,8 @@ class ControllerSession:
             f"reviewer {self._overridden('reviewer') or reviewer_label(record['reviewer'])}",
             f"agent {self._overridden('agent') or agent_label(record['agent'])}",
             f"sandbox {record['sandbox']['name']}",
-            f"{pulls} pull requests, {checks} checks",
+            *([f"matching by {record['matcher']['name']}"] if "matcher" in record else []),
+            f"{pulls} pull request{'s' * (pulls != 1)}, {checks} check{'s' * (checks != 1)}",
         ]
         return ["crbench: " + ", ".join(printable(scrubbed(part), 80) for part in parts)]
 

@@ -159,7 +159,8 @@ def decide(
     """
     summaries = (summary, *others)
     if not gate.asked:
-        return Decision("none", EXIT["none"], "; ".join(map(_ungated, summaries)), ())
+        said = "; ".join(map(_ungated, summaries))
+        return Decision("none", EXIT["none"], f"{said} (no gate asked for)", ())
     conditions = [
         _judge(threshold, _meant(threshold, summaries), gate.min_coverage) for threshold in gate.thresholds
     ]
@@ -327,7 +328,7 @@ def _excluded(found: Comparison) -> str:
 def _ungated(summary: Summary) -> str:
     overall = summary.overall
     if overall.strict.value is None:
-        return f"nothing measured{causes(overall)} (no gate asked for)"
+        return f"nothing measured{causes(overall)}"
     parts = [f"{_headline(summary)} {shown(overall.strict.value)}", *_measured(overall)]
     if summary.agreement is not None:
         for name in ("precision", "f1"):
@@ -335,7 +336,7 @@ def _ungated(summary: Summary) -> str:
             parts += [f"{name} {shown(value)}"] if value is not None else []
     if overall.coverage is not None:
         parts.append(f"coverage {shown(overall.coverage, Fraction(1))}{causes(overall)}")
-    return ", ".join(parts) + " (no gate asked for)"
+    return ", ".join(parts)
 
 
 def _headline(summary: Summary) -> str:

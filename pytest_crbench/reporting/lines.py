@@ -143,6 +143,11 @@ def notes(results: Results) -> Iterator[str]:
             yield printable(f"{dataset.get('name')}: {dataset['notice']}", 1000)
     if line := _reviewers_place(run.get("reviewer")):
         yield printable(line, 300)
+    matcher = run.get("matcher")
+    if isinstance(matcher, dict):
+        yield printable(f"matching: meanings compared by {matcher.get('name')}", 300)
+        if (matcher.get("fingerprint") or {}).get("matcher") == "aacr-legacy":
+            yield "matching: by the published evaluator, with its faults (docs/matching.md): no measurement"
     if results.name("agent") == "reference":
         yield "reference agent: for checking the harness only; these rates say nothing about a reviewer"
     if run.get("replay_of"):

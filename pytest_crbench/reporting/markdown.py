@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..core.agreement import METHOD as AGREEMENT_METHOD
 from ..core.errors import InfraError
 from ..core.intervals import LEVEL, METHOD
 from ..core.score import latest
@@ -113,8 +114,14 @@ def _document(
     yield (
         "<sub>Rates count a check as not passed if the reviewer failed on it; *measured* leaves it out. "
         f"Intervals: {LEVEL:.0%}, "
-        f"{escaped(METHOD)}.</sub>"
+        f"{escaped(METHOD)}{_more_methods(summaries)}.</sub>"
     )
+
+
+def _more_methods(summaries: Sequence[Summary]) -> str:
+    if all(summary.agreement is None for summary in summaries):
+        return ""
+    return f"; precision and F1: {escaped(AGREEMENT_METHOD)}"
 
 
 def _how(results: Results, summary: Summary) -> str:

@@ -104,6 +104,7 @@ class Run(_Model):
     reviewer: Part
     agent: Part | None = None
     sandbox: Part | None = None
+    matcher: Part | None = Field(default=None, description="how comments were matched")
     datasets: list[DatasetInfo] = Field(default_factory=list)
     repeats: Annotated[int, Field(ge=1)] = 1
     options: dict[str, Any] = Field(default_factory=dict)

@@ -49,6 +49,7 @@ def table(
     """
     found: list[str] = []
     for summary in summaries:
+        found += [""] if found else []
         found += _rates(summary, summary.scoring if len(summaries) > 1 else "")
         found += _wrapped(_details(summary, logs), width)
     ends = [*(("note", line) for line in notes(results)), *([("files", printable(files))] if files else [])]

@@ -59,7 +59,7 @@ def test_both_scorings_of_the_bundled_pull_requests_on_the_same_reviews(
         "--crbench-meaning=exact",
         "--crbench-fail-under=0.1",
         "--crbench-fail-under=f1:0.5",
-        *("-n", "2"),
+        *("-n", "2", "--junitxml=junit.xml"),
         *(f"releases::{name}" for name in sorted(wanted)),
     )
     assert done.status == 0, done.output
@@ -78,6 +78,10 @@ def test_both_scorings_of_the_bundled_pull_requests_on_the_same_reviews(
     for row in results["verdicts"]:
         assert bool(row["matching"]) == (row["scoring"] == "matching")
         assert "revision" not in row["usage"] or row["scoring"] == "tests"
+    assert results["run"]["matcher"]["name"] == "exact"
+    assert "matching by exact" in done.output
+    suite = (folder / "junit.xml").read_text("utf-8")
+    assert f'name="crbench_matching_strict" value="{checks - 1}/{checks}"' in suite
     assert done.verdict.startswith("crbench: PASSED"), done.verdict
     assert "f1 0." in done.verdict
     for name in ("tests ", "matching "):
