@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 DISTRIBUTIONS = {
     "serial": [],
     "load": ["-n", "2", "--dist", "load"],
-    "loadscope": ["-n", "2", "--dist", "loadscope"],
+    # Workers need not be what `-n` makes of this interpreter.
+    "loadscope": ["--tx", f"2*popen//python={sys.executable}", "--dist", "loadscope"],
     "worksteal": ["-n", "2", "--dist", "worksteal"],
 }
 
