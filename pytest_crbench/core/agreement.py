@@ -58,6 +58,8 @@ class Tally:
     duplicates: int = 0
     placeless: int = 0
     unlabelled: int = 0
+    #: References of reviews that said anything: what the published evaluator divides by.
+    spoken: int = 0
     hunks: int | None = None
 
 
@@ -81,6 +83,18 @@ class Agreement:
     macro_f1: Estimate
     #: Unlabelled comments by the category that a model gave them.
     categories: Mapping[str, int]
+    #: Whether the published evaluator's arithmetic was asked for.
+    published: bool = False
+
+    @property
+    def published_recall(self) -> Fraction | None:
+        """Recall as the published evaluator has it: a pull request without a comment is left out."""
+        return _share(self.tally.found, self.tally.spoken)
+
+    @property
+    def published_f1(self) -> Fraction | None:
+        """F1 of precision and that recall."""
+        return _harmonic(self.precision.value, self.published_recall)
 
     @property
     def noise(self) -> tuple[Fraction, Fraction] | None:
@@ -134,6 +148,7 @@ def agreement(verdicts: Sequence[Verdict]) -> Agreement | None:
         macro_recall=mean(recall),
         macro_f1=mean(f1),
         categories=_categories(verdicts),
+        published=any(verdict.matching.get("published") is True for verdict in verdicts),
     )
 
 
@@ -199,6 +214,7 @@ def _tally(group: Sequence[Verdict]) -> Tally:
         duplicates=count("duplicates"),
         placeless=count("placeless"),
         unlabelled=count("unlabelled"),
+        spoken=len(group) if count("comments") else 0,
         hunks=hunks if isinstance(hunks, int) else None,
     )
 

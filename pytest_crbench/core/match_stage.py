@@ -90,6 +90,8 @@ def counts(evaluation: Evaluation, found: Matching) -> dict[str, Any]:
         "categories": _sorts(found),
         "hunks": None if diff is None else sum(max(len(f.left), len(f.right)) for f in diff.files),
         "abstained": found.abstained,
+        "published": evaluation.owner.parts.matcher is not None
+        and evaluation.owner.parts.matcher.fingerprint.get("matcher") == "aacr-legacy",
     }
 
 

@@ -24,6 +24,12 @@ def agreement_lines(found: Agreement) -> Iterator[tuple[str, str]]:
     if tally.comments:
         yield "precision", _precision(found)
     yield "f1", _estimate(found.f1)
+    if found.published:
+        yield (
+            "published",
+            f"recall {percent(found.published_recall)}, f1 {percent(found.published_f1)}: pull requests "
+            "without a comment left out, as the published evaluator does",
+        )
     yield (
         "by place",
         f"precision {percent(found.line_precision.value)}, recall {percent(found.line_recall.value)}, "
@@ -64,6 +70,9 @@ def agreement_json(found: Agreement) -> dict[str, Any]:
         "rejected": _number(found.rejected),
         "comments_per_hunk": _number(found.comments_per_hunk),
         "categories": dict(found.categories),
+        "published": None
+        if not found.published
+        else {"recall": _number(found.published_recall), "f1": _number(found.published_f1)},
         "counts": dict(vars(tally)),
     }
 

@@ -201,6 +201,9 @@ class AgreementInfo(_Model):
     rejected: Share | None
     comments_per_hunk: float | None
     categories: dict[str, Count]
+    published: dict[str, Share | None] | None = Field(
+        default=None, description="recall and f1 as the published evaluator divides; only in legacy mode"
+    )
     counts: dict[str, Count | None]
 
 

@@ -250,3 +250,15 @@ def test_the_human_reviewer_is_perfect(small: Path, tmp_path: Path) -> None:
     found = offline(tmp_path, HumanReviewer(), dataset=[f"aacr:{small}"]).summary().agreement
     assert found is not None
     assert found.f1.value == 1
+
+
+def test_the_published_recall_leaves_silence_out(small: Path, tmp_path: Path) -> None:
+    found = offline(tmp_path, Says(half_right), dataset=[f"aacr:{small}"], aacr_legacy=True)
+    agreement = found.summary().agreement
+    assert agreement is not None
+    assert agreement.published
+    # Of the first pull request's three references, the price is found; the second has no comment.
+    assert (agreement.tally.found, agreement.tally.spoken) == (1, 3)
+    assert agreement.recall.value == Fraction(1, 4)
+    assert agreement.published_recall == Fraction(1, 3)
+    assert agreement.published_f1 == Fraction(2 * 1, 6 + 3)
