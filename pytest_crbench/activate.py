@@ -20,10 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Selection:
-    """What the command line chose: the datasets, and prefixes of node ids (empty: everything)."""
+    """What the command line chose: the datasets, and prefixes of node ids (empty: everything).
+
+    ``open`` are the datasets that a test of the vendor's own may ask for, chosen or not.
+    """
 
     datasets: tuple[Dataset, ...]
     prefixes: tuple[str, ...]
+    open: tuple[Dataset, ...]
 
     def names(self, node: str) -> bool:
         """Whether the command line names a node id (every one, if it names none)."""
@@ -144,12 +148,12 @@ def take_arguments(config: pytest.Config, settings: Settings, datasets: tuple[Da
     if prefixes:
         _known(prefixes, datasets, settings.plan)
         config.args[:] = paths
-        return Selection(datasets, tuple(prefixes))
+        return Selection(datasets, tuple(prefixes), datasets)
     if not named:
         config.args[:] = []
-        return Selection(datasets, ())
+        return Selection(datasets, (), datasets)
     wanted = datasets if config.getoption("crbench_dataset", None) else ()
-    return Selection(wanted, ())
+    return Selection(wanted, (), datasets)
 
 
 def _place(path: Path, datasets: tuple[Dataset, ...]) -> str | None:

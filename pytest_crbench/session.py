@@ -97,7 +97,7 @@ class ControllerSession:
         # Both must be there before anything is built: a missing key is told now, not after an hour.
         session = secrets.token_hex(8)
         reviewer = assemble.make_reviewer(settings, replay, session=session)
-        scorings = assemble.scorings_of(settings, self.selection.datasets)
+        scorings = assemble.scorings_of(settings, self.selection.datasets or self.selection.open)
         agent = assemble.make_agent(settings, None, replay, scorings)
         check_metrics(self.gate, scorings)
         matcher = assemble.make_matcher(settings, None, scorings)
