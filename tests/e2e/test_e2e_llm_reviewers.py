@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.benchmarks import Pull, Run, run, write_dataset
 from support.endpoint import KEY, endpoint, files_with, row
-from support.openai_server import OpenAIServer
-from support.reviewing import asked_about, block, by_file
+from support.openai_server import OpenAIServer, Step, answer, vectors
+from support.openai_server import run as run_command
+from support.reviewing import asked_about, block, by_file, snippets
 
 pytestmark = [pytest.mark.network, pytest.mark.slow]
 
+BUNDLED = "releases::decorator-5.1.0"
 #: What the model says of each pull request's one file, and what becomes of its check.
 FORMS = {
     "whole": ("{whole}", "passed", ""),
@@ -70,6 +73,71 @@ def test_each_hunk_is_asked_about_and_answers_of_every_form_are_read(
     assert row(again, "whole")["usage"]["review"]["calls_from_cache"] == 1
     assert files_with(folder / ".crbench", KEY) == []
     assert {h["authorization"] for h in server.headers} == {f"Bearer {KEY}"}
+
+
+MODES = ("none", "bm25", "embedding", "agent")
+REVIEW = "<path>{path}</path><side>right</side><from>{line}</from><to>{line}</to><note>{note}</note><end/>"
+
+
+def letters(text: str) -> list[float]:
+    """A model of embeddings of a sort."""
+    return [float(text.lower().count(letter)) for letter in "abcdefghijklmnopqrstuvwxyz"]
+
+
+def model(hunks: dict[str, str], placed: str) -> Any:
+    """A model that answers about hunks, and as an agent looks around and writes ``placed`` to its file."""
+
+    def choose(request: dict[str, Any]) -> Step:
+        if "tools" not in request:
+            return answer(hunks.get(asked_about(request), "<end/>"))
+        done = sum(message["role"] == "tool" for message in request["messages"])
+        write = f"cat > ~/review.txt <<'EOF'\n{placed}\nEOF\nls ~"
+        return [run_command("ls; wc -l ~/pull-request.diff"), run_command(write), answer("Done.")][
+            min(done, 2)
+        ]
+
+    return choose
+
+
+@pytest.mark.parametrize("mode", MODES[1:])
+def test_a_small_pull_request_in_every_mode(folder: Path, dataset: Path, cache: Path, mode: str) -> None:
+    note = 'Say so.\n\n```suggestion\n    return "price"\n```'
+    placed = REVIEW.format(path="shop/price_.py", line=2, note=note)
+    script = model({"shop/price_.py": finding("price") + "<end/>"}, placed)
+    with OpenAIServer(script, embeddings=vectors(letters)) as server:
+        options = (*endpoint(server), "--crbench-embedding-model=letters", "-k", "price")
+        done = review(folder, dataset, cache, f"llm:{mode}", *options)
+        asked = (len(server.requests), len(server.embedded))
+        again = review(folder, dataset, cache, f"llm:{mode}", *options)
+        assert (len(server.requests), len(server.embedded)) == asked, "a second run asked again"
+    for one in (done, again):
+        assert one.statuses() == {"quagga-4711::price": "passed"}, one.output
+    assert asked[0] == {"bm25": 2, "embedding": 2, "agent": 3}[mode]
+    assert bool(asked[1]) == (mode == "embedding")
+    if mode != "agent":
+        assert all(snippets(request) for request in server.requests)
+    told = str([m for r in server.requests for m in r["messages"] if m["role"] != "assistant"])
+    for hidden in ("quagga", "savanna", "hidden_sentinel", "The price is wrong", KEY):
+        assert hidden not in told
+    assert files_with(folder / ".crbench", KEY) == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_bundled_pull_request_in_every_mode(folder: Path, cache: Path, mode: str) -> None:
+    """An archive of the index, a released package; nobody finds anything."""
+    with OpenAIServer(model({}, "<end/>"), embeddings=vectors(letters)) as server:
+        options = (*endpoint(server), "--crbench-embedding-model=letters", BUNDLED)
+        done = review(folder, None, cache, f"llm:{mode}", *options)
+    assert set(done.statuses().values()) == {"missed"}, done.output
+    check = next(iter(done.statuses())).partition("::")[2]
+    usage = row(done, check)["usage"]["review"]
+    assert usage["calls"] == len(server.requests) >= 3
+    assert usage.get("embedding_calls", 0) == len(server.embedded)
+    assert bool(server.embedded) == (mode == "embedding")
+    assert any(map(snippets, server.requests)) == (mode in ("bm25", "embedding"))
+    told = str([m for r in server.requests for m in r["messages"] if m["role"] != "assistant"])
+    assert BUNDLED.partition("::")[2] not in told
+    assert check not in told
 
 
 def test_what_is_missing_is_said_before_the_run(folder: Path, dataset: Path, cache: Path) -> None:
