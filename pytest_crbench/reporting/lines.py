@@ -152,7 +152,7 @@ def notes(results: Results) -> Iterator[str]:
         yield "reference agent: for checking the harness only; these rates say nothing about a reviewer"
     if run.get("replay_of"):
         yield printable(
-            f"replay of {run['replay_of']}: its reviews and revisions were read, only the tests were run"
+            f"replay of {run['replay_of']}: its reviews and revisions were read, none was made again"
         )
     if run.get("resumed"):
         yield "resumed: what earlier invocations of this run had recorded was taken over"
