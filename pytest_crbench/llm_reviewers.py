@@ -8,6 +8,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from .core.errors import StageError, UsageError
+from .core.secrets import scrub, scrubbed
 from .core.text import printable
 from .models import chat_model, price_of
 
@@ -170,7 +171,9 @@ def _asker(model: Model, price: Price | None) -> Ask:
         if price is not None:
             usage["cost"] = round(price.cost(answer.usage), 6)
             usage["cost_asked"] = 0.0 if answer.usage.calls_from_cache else usage["cost"]
-        return Answer(answer.text, answer.finish_reason, usage, answer.lost, adapting.warnings)
+        # Before it is read: what is kept of a review is what was read.
+        text = scrubbed(scrub(answer.text, model.secrets))
+        return Answer(text, answer.finish_reason, usage, answer.lost, adapting.warnings)
 
     return ask
 

@@ -103,10 +103,10 @@ def image_of(reviewer: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def reviewer_label(reviewer: Mapping[str, Any]) -> str:
-    """Return a reviewer's name for a line of text, with the image that it runs in."""
+    """Return a reviewer's name for a line of text, with its image or the model that it asks."""
     image = image_of(reviewer)
     if not image:
-        return str(reviewer["name"])
+        return agent_label(reviewer)
     return f"{reviewer['name']} (in {image['name']}, network {'on' if image['network'] else 'off'})"
 
 

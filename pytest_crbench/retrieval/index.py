@@ -86,7 +86,9 @@ class Index:
     @property
     def notes(self) -> tuple[str, ...]:
         """What was not indexed, and why, in words."""
-        left_out = chunking.told(self.skipped)
+        # An empty file has nothing to be found, and a link's target is a file of its own.
+        held = [(path, why) for path, why in self.skipped if why not in ("empty", "link")]
+        left_out = chunking.told(held)
         return (f"not indexed: {left_out} of {self.files + len(self.skipped)} files",) if left_out else ()
 
     def find(self, query: str, count: int, without: tuple[str, tuple[int, int]] | None = None) -> list[Found]:

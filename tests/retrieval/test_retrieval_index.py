@@ -60,7 +60,7 @@ def test_bm25_finds_what_shares_words_in_any_spelling(tree: Tree, tmp_path: Path
     assert index.find("zebra quagga", 3) == []
     assert index.find("", 3) == []
     assert index.find("price", 0) == []
-    assert index.notes == ("not indexed: 1 binary, 1 empty, 4 generated, 1 huge, 1 link of 13 files",)
+    assert index.notes == ("not indexed: 1 binary, 4 generated, 1 huge of 13 files",)
 
 
 def test_lines_are_those_of_the_file(tree: Tree, tmp_path: Path) -> None:

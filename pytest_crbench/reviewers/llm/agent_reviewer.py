@@ -46,6 +46,7 @@ class AgentReviewer:
     """Opens a sandbox with head, lets the model work in it, and reads the file that it leaves."""
 
     shareable = False  # its answers are shared already, one by one
+    needs_sandbox = True
 
     def __init__(
         self,

@@ -162,7 +162,7 @@ class _Work:
         """Ask about every hunk; returns what came of it in the diff's order, and notes."""
         found, notes = hunks(self.task.diff)
         asked = [_Asked(hunk) for hunk in found]
-        self.task.log(f"review: {len(asked)} hunks to ask about")
+        self.task.log(f"review: hunks to ask about: {len(asked)}")
         search = self._search() if asked else None
         try:
             self._ask_all(asked, search)
