@@ -84,7 +84,7 @@ def open_datasets(settings: Settings) -> list[Dataset]:
         if first.name == second.name:
             raise UsageError(
                 f"two datasets are named {first.name!r} ({first.path}, {second.path}); the name is part of "
-                "every check's identity: give one of them another in its dataset.toml"
+                "every check's identity: give one of them another in its dataset.toml, or run them one by one"
             )
     for dataset in datasets:
         _check_scorings(settings, dataset)

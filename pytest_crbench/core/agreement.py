@@ -7,25 +7,29 @@ docs/matching.md defines every number.
 
 from __future__ import annotations
 
-import random
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from .intervals import LEVEL, Interval, rate_interval, wilson
+from .bootstrap import mean_interval, ratio_interval, ratio_of
+from .intervals import rate_interval
 from .status import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from .bootstrap import Counts
+    from .intervals import Interval
     from .model import Verdict
 
 #: Facets that are properties of a pull request, not of a reference: a comment without a match has these too.
 PULL_REQUEST_FACETS = ("dataset", "language", "repo", "size")
-#: Written into result files beside the numbers.
-METHOD = "percentile bootstrap over pull requests, 2000 resamples; at 0 and 1 as for rates"
-_RESAMPLES = 2000
+# (part, of) of each ratio, as names of `Tally`.
+_PRECISION = ("matched", "comments")
+_RECALL = ("found", "references")
+_LINE_PRECISION = ("line_matched", "comments")
+_LINE_RECALL = ("line_found", "references")
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,8 @@ class Agreement:
     @property
     def published_f1(self) -> Fraction | None:
         """F1 of precision and that recall."""
-        return _harmonic(self.precision.value, self.published_recall)
+        tally = self.tally
+        return ratio_of((tally.matched, tally.comments, tally.found, tally.spoken))
 
     @property
     def noise(self) -> tuple[Fraction, Fraction] | None:
@@ -124,64 +129,35 @@ def agreement(verdicts: Sequence[Verdict]) -> Agreement | None:
     clusters = list(_by_pull_request(reviews).values())
     total = _sum(reviews.values())
 
-    said = [(tally.matched, tally.comments) for tally in clusters]
-    wanted = [(tally.found, tally.references) for tally in clusters]
+    def estimate(*names: str) -> Estimate:
+        return _estimate([_pick(tally, names) for tally in clusters])
 
-    def estimate(value: Callable[[Tally], Fraction | None], trials: Sequence[tuple[int, int]]) -> Estimate:
-        return _estimate(value, clusters, total, trials)
-
-    def mean(value: Callable[[Tally], Fraction | None]) -> Estimate:
-        return _mean(value, clusters)
+    def mean(*names: str) -> Estimate:
+        return _mean([_pick(tally, names) for tally in clusters])
 
     highest = Fraction(total.matched + total.unlabelled, total.comments) if total.comments else None
     return Agreement(
         tally=total,
-        precision=estimate(precision, said),
+        precision=estimate(*_PRECISION),
         highest_precision=highest,
         # The rate of the checks, with the interval that it has everywhere.
-        recall=Estimate(recall(total), rate_interval(wanted)),
-        f1=estimate(f1, wanted),
-        line_precision=estimate(lambda t: _share(t.line_matched, t.comments), said),
-        line_recall=estimate(lambda t: _share(t.line_found, t.references), wanted),
-        line_f1=estimate(line_f1, wanted),
-        macro_precision=mean(precision),
-        macro_recall=mean(recall),
-        macro_f1=mean(f1),
+        recall=Estimate(
+            _share(total.found, total.references), rate_interval([(t.found, t.references) for t in clusters])
+        ),
+        f1=estimate(*_PRECISION, *_RECALL),
+        line_precision=estimate(*_LINE_PRECISION),
+        line_recall=estimate(*_LINE_RECALL),
+        line_f1=estimate(*_LINE_PRECISION, *_LINE_RECALL),
+        macro_precision=mean(*_PRECISION),
+        macro_recall=mean(*_RECALL),
+        macro_f1=mean(*_PRECISION, *_RECALL),
         categories=_categories(verdicts),
         published=any(verdict.matching.get("published") is True for verdict in verdicts),
     )
 
 
-def precision(tally: Tally) -> Fraction | None:
-    """Matched comments of all comments: the lower bound."""
-    return _share(tally.matched, tally.comments)
-
-
-def recall(tally: Tally) -> Fraction | None:
-    """References found of all references."""
-    return _share(tally.found, tally.references)
-
-
-def f1(tally: Tally) -> Fraction | None:
-    """Harmonic mean of precision and recall; 0 for a reviewer that said nothing right."""
-    return _harmonic(precision(tally), recall(tally))
-
-
-def line_f1(tally: Tally) -> Fraction | None:
-    """The same by place alone."""
-    return _harmonic(_share(tally.line_matched, tally.comments), _share(tally.line_found, tally.references))
-
-
 def _share(part: int, of: int) -> Fraction | None:
     return Fraction(part, of) if of else None
-
-
-def _harmonic(first: Fraction | None, second: Fraction | None) -> Fraction | None:
-    if second is None:
-        return None
-    if not first or not second:
-        return Fraction(0)
-    return 2 * first * second / (first + second)
 
 
 def _reviews(verdicts: Iterable[Verdict]) -> dict[tuple[str, str, int], Tally]:
@@ -247,50 +223,25 @@ def _counts(tally: Tally) -> tuple[int, ...]:
     return tuple(vars(tally).values())[:-1]
 
 
-def _estimate(
-    value: Callable[[Tally], Fraction | None],
-    clusters: Sequence[Tally],
-    total: Tally,
-    trials: Sequence[tuple[int, int]],
-) -> Estimate:
-    """A ratio over all checks or comments, with the interval that resampled pull requests give.
+def _pick(tally: Tally, names: Sequence[str]) -> Counts:
+    return tuple(getattr(tally, name) for name in names)
 
-    ``trials`` are what it counts, (right, of) per pull request: for a ratio of 0 or 1, of which every
-    resample would say the same.
-    """
-    at = value(total)
+
+def _estimate(clusters: Sequence[Counts]) -> Estimate:
+    """A ratio over all checks or comments, or the harmonic mean of two."""
+    at = ratio_of(tuple(map(sum, zip(*clusters, strict=True))))
     if at is None:
         return Estimate(None, None)
-    if len(clusters) < 2 or at in (0, 1):
-        every = [(of if at == 1 else 0, of) for _, of in trials]
-        return Estimate(at, rate_interval(every if at in (0, 1) else trials))
-    rows = [_counts(tally) for tally in clusters]
-    chance = random.Random(0)
-    found = []
-    for _ in range(_RESAMPLES):
-        columns = zip(*chance.choices(rows, k=len(rows)), strict=True)
-        drawn = value(Tally(*map(sum, columns)))
-        if drawn is not None:
-            found.append(float(drawn))
-    return Estimate(at, _percentiles(found, float(at)))
+    if at in (0, 1) or len(clusters) < 2:
+        # Of 0 and 1 every resample would say the same: the interval of a rate, of what it divides by last.
+        trials = [(counts[-1] * int(at) if at in (0, 1) else counts[-2], counts[-1]) for counts in clusters]
+        return Estimate(at, rate_interval(trials))
+    return Estimate(at, ratio_interval(clusters))
 
 
-def _mean(value: Callable[[Tally], Fraction | None], clusters: Sequence[Tally]) -> Estimate:
-    """The mean of the pull requests' own numbers, with the interval that resampling them gives."""
-    numbers = [one for tally in clusters if (one := value(tally)) is not None]
+def _mean(clusters: Sequence[Counts]) -> Estimate:
+    """The mean of the pull requests' own numbers."""
+    numbers = [one for counts in clusters if (one := ratio_of(counts)) is not None]
     if not numbers:
         return Estimate(None, None)
-    at = sum(numbers, Fraction(0)) / len(numbers)
-    if len(numbers) < 2 or at in (0, 1):
-        return Estimate(at, wilson(float(at), len(numbers)))
-    floats = [float(number) for number in numbers]
-    chance = random.Random(0)
-    found = [sum(chance.choices(floats, k=len(floats))) / len(floats) for _ in range(_RESAMPLES)]
-    return Estimate(at, _percentiles(found, float(at)))
-
-
-def _percentiles(found: list[float], at: float) -> Interval:
-    found.sort()
-    cut = (1 - LEVEL) / 2
-    low, high = found[int(cut * len(found))], found[min(int((1 - cut) * len(found)), len(found) - 1)]
-    return Interval(min(low, at), max(high, at))
+    return Estimate(sum(numbers, Fraction(0)) / len(numbers), mean_interval(numbers))

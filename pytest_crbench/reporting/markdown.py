@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..core.agreement import METHOD as AGREEMENT_METHOD
+from ..core.bootstrap import METHOD as AGREEMENT_METHOD
 from ..core.errors import InfraError
 from ..core.intervals import LEVEL, METHOD
 from ..core.score import latest

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from ..core import plainjson
-from ..core.agreement import METHOD as AGREEMENT_METHOD
+from ..core.bootstrap import METHOD as AGREEMENT_METHOD
 from ..core.errors import InfraError, UsageError
 from ..core.intervals import LEVEL, METHOD
 from ..core.results import Results
