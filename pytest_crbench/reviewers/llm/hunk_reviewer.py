@@ -109,18 +109,16 @@ class HunkReviewer:
         work = _Work(self, task)
         with work.accounted():
             asked, notes, search_notes = work.run()
-        return self._read(task, asked, (*notes, *search_notes), work)
+            return self._read(task, asked, (*notes, *search_notes), work)
 
     def _read(self, task: ReviewTask, asked: list[_Asked], notes: tuple[str, ...], work: _Work) -> Review:
         unreadable = [one for one in asked if one.unreadable]
         if asked and len(unreadable) == len(asked):
-            error = ReviewerError(
+            raise ReviewerError(
                 f"none of the model's {len(asked)} answers can be read; the first: {unreadable[0].place}: "
                 f"{unreadable[0].unreadable}. See {RECORD} in {task.directory}.",
                 reason="unreadable",
             )
-            error.usage = work.usage
-            raise error
         diff = DiffMap(task.diff)
         with pristine(task) as head:
             context = ParseContext(None, head, diff.removed)

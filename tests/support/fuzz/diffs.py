@@ -12,6 +12,7 @@ from pytest_crbench.agents.edits import Edit, UnfitError, apply, check
 from pytest_crbench.agents.suggestion_blocks import blocks
 from pytest_crbench.agents.suggestions import plan
 from pytest_crbench.core.diffs import DiffMap, unquoted
+from pytest_crbench.core.hunks import hunks
 from pytest_crbench.core.model import ReviewComment
 from pytest_crbench.core.suggestion_blocks import suggestion_blocks
 
@@ -65,9 +66,16 @@ def _lines(source: Source) -> bytes:
 def _read(raw: bytes, _folder: Path) -> None:
     found = DiffMap(raw)
     json.dumps([sorted(found.paths), found.removed, dict(found.renames), found.notes])
-    for note in found.notes:
+    cut, notes = hunks(raw)
+    for note in (*found.notes, *notes):
         note.encode()
         assert len(note) < 1000
+    for hunk in cut:
+        hunk.text.encode()
+        assert hunk.header
+        for shown in (hunk.left, hunk.right):
+            numbers = [number for number, _ in shown]
+            assert numbers == list(range(numbers[0], numbers[0] + len(numbers))) if numbers else True
     for file in found.files:
         for first, last in (*file.left, *file.right):
             assert 0 <= first <= last + 1
