@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.agent_tasks import CopySandbox
 from support.openai_server import OpenAIServer, Step, answer, run, status
 
-from conftest import HEAD, Project, write
 from pytest_crbench.core import digest
 from pytest_crbench.core.errors import InfraError, ReviewerError
 from pytest_crbench.core.model import Tree
@@ -21,6 +21,9 @@ from pytest_crbench.llm_reviewers import make_llm_reviewer
 from pytest_crbench.reviewers.llm.agent_reviewer import TRAJECTORY
 from pytest_crbench.reviewers.protocol import Reviewer, ReviewTask
 from pytest_crbench.settings import Settings
+
+if TYPE_CHECKING:
+    from conftest import Project
 
 BLOCK = (
     "<path>app/core.py</path>\n<side>right</side>\n<from>6</from>\n<to>6</to>\n<note>\nUse `is`.\n</note>\n"
@@ -35,7 +38,8 @@ def writes(text: str) -> Step:
 
 @pytest.fixture
 def task(project: Project, tmp_path: Path) -> ReviewTask:
-    write(tmp_path / "head", HEAD)
+    project.checkout(tmp_path / "head")
+    shutil.rmtree(tmp_path / "head" / ".git")
     head = Tree(tmp_path / "head", digest.of_tree(tmp_path / "head"))
     count = iter(range(99))
 
@@ -82,9 +86,8 @@ def test_the_file_that_it_leaves_is_the_review(task: ReviewTask, tmp_path: Path)
     record = json.loads((task.directory / TRAJECTORY).read_text())
     assert record["stop_reason"] == "finished"
     assert not (task.directory / "trajectory.json").exists(), "that is the coding agent's"
-    assert set(HEAD) == {
-        p.relative_to(tmp_path / "head").as_posix() for p in (tmp_path / "head").rglob("*.*")
-    }
+    assert task.head is not None
+    assert digest.of_tree(task.head.path) == task.head.digest
 
 
 def test_the_opening_names_the_range_and_the_file_and_nothing_of_the_instance(

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.openai_server import OpenAIServer, Step, answer, hang, status
 from support.reviewing import asked_about, block, by_file, question
 
-from conftest import HEAD, Project, write
 from pytest_crbench.core import digest
 from pytest_crbench.core.errors import InfraError, ReviewerError, UsageError
 from pytest_crbench.core.model import Review, Tree
@@ -20,6 +20,9 @@ from pytest_crbench.llm_reviewers import make_llm_reviewer
 from pytest_crbench.reviewers.llm import hunk_reviewer
 from pytest_crbench.reviewers.protocol import Reviewer, ReviewTask
 from pytest_crbench.settings import Settings
+
+if TYPE_CHECKING:
+    from conftest import Project
 
 KEY = "sk-very-secret-0123456789"
 CORE = block("+    if x == None:", "Use `is`.") + "<end/>"
@@ -36,7 +39,8 @@ def reviewer(server: OpenAIServer, cache: Path, **changes: Any) -> Reviewer:
 
 @pytest.fixture
 def task(project: Project, tmp_path: Path) -> ReviewTask:
-    write(tmp_path / "head", HEAD)
+    project.checkout(tmp_path / "head")
+    shutil.rmtree(tmp_path / "head" / ".git")
     head = Tree(tmp_path / "head", digest.of_tree(tmp_path / "head"))
     return project.task(tmp_path / "run", head=head)
 

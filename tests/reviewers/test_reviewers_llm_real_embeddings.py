@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.embedding_model import serving
@@ -12,13 +12,15 @@ from support.fixture_trees import write
 from support.openai_server import OpenAIServer
 from support.reviewing import by_file, question, snippets
 
-from conftest import Project
 from pytest_crbench.core.matching import MatchTask
 from pytest_crbench.core.model import ReviewComment
 from pytest_crbench.llm_reviewers import make_llm_reviewer
 from pytest_crbench.matchers import make_matcher
 from pytest_crbench.models import embeddings
 from pytest_crbench.settings import Settings
+
+if TYPE_CHECKING:
+    from conftest import Project
 
 MODEL = "multilingual-e5-small-q4"
 FILES = {

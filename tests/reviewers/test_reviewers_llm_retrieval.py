@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.fixture_trees import FILES, write
 from support.openai_server import OpenAIServer, Step, answer, status, vectors
 from support.reviewing import by_file, question, snippets
 
-from conftest import Project
 from pytest_crbench.core.errors import InfraError, UsageError
 from pytest_crbench.llm_reviewers import make_llm_reviewer
 from pytest_crbench.reviewers.llm.hunk_reviewer import RECORD
 from pytest_crbench.reviewers.protocol import Reviewer, ReviewTask
 from pytest_crbench.settings import Settings
+
+if TYPE_CHECKING:
+    from conftest import Project
 
 DIFF = """\
 diff --git a/shop/client.py b/shop/client.py
