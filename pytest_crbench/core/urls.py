@@ -9,6 +9,7 @@ from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit, urlun
 #: A password may hold an unescaped "@".
 _USERINFO = re.compile(r"(?<=://)(?:[^/\s@]*@)+")
 _WORD = re.compile(r"[^\s'\"]+")
+_ROUNDS = 8
 _QUERY = re.compile(r"[?#]")
 
 
@@ -30,7 +31,13 @@ def check(url: str, what: str) -> str:
 
 def redact(text: str) -> str:
     """Strip user, password, query and fragment from every URL in a text; a query may be a signature."""
-    return _WORD.sub(_without_query, _USERINFO.sub("", text))
+    # What a query hid may be a user's name once that is gone: until nothing is left to strip. Each round
+    # shortens the text; more than a few are of somebody's making.
+    for _ in range(_ROUNDS):
+        before, text = text, _WORD.sub(_without_query, _USERINFO.sub("", text))
+        if text == before:
+            return text
+    return _WORD.sub(lambda word: word[0].partition("://")[0], text)
 
 
 def _without_query(word: re.Match[str]) -> str:

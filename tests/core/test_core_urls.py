@@ -52,3 +52,10 @@ def test_credentials_are_put_in_where_there_are_none() -> None:
     assert with_credentials("https://h/x", "t", "") == "https://t@h/x"
     assert with_credentials("https://own@h/x", "u", "p") == "https://own@h/x"
     assert with_credentials("https://h/x", "", "") == "https://h/x"
+
+
+def test_what_is_shown_of_a_url_has_nothing_more_to_strip() -> None:
+    for text in ("http://x?/'@a?b", "http://" * 6 + "?/'@", "'".join(["http://x?/"] * 20) + "@y?z"):
+        shown = redact(text)
+        assert redact(shown) == shown, text
+    assert redact("http://x?/'@a?b") == "http://a"
