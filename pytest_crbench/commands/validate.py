@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import sys
-from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -118,9 +118,15 @@ def _validate(
         try:
             with ThreadPoolExecutor(args.jobs) as pool:
                 stopped = Event()
-                under_way = [pool.submit(_one, evaluator, i, args.repeats, stopped) for i in instances]
+                under_way: list[Future[list[Validation]]] = []
                 try:
+                    for instance in instances:
+                        under_way.append(pool.submit(_one, evaluator, instance, args.repeats, stopped))
                     for one in under_way:
+                        # Not in one wait without end: a signal that the system gives to another thread does
+                        # not wake this one, which alone may act on it.
+                        while not wait([one], timeout=0.5).done:
+                            pass
                         found.append(one.result())
                         _print(found[-1])
                 except BaseException:

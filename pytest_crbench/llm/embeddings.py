@@ -81,7 +81,9 @@ class Embeddings:
                     vectors, used = answer.result()
                     usage += used
                     found.update(zip(some, vectors, strict=True))
-            except InfraError:
+            except (
+                BaseException
+            ):  # an interrupt as well: what waits in the pool would be asked for all the same
                 for answer in asked:
                     answer.cancel()
                 raise

@@ -166,7 +166,10 @@ def test_ctrl_c_ends_the_test_that_runs(tmp_path: Path, cache: Path) -> None:
             time.sleep(0.1)
         began = time.monotonic()
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 130
+        try:
+            assert process.wait(60) == 130
+        finally:
+            process.kill()
     assert time.monotonic() - began < 30
     assert "crbench: interrupted" in mark.read_text()
     assert "Traceback" not in mark.read_text()
