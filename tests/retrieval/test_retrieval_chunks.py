@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,19 @@ def test_without_a_grammar_lines_are_cut_at_blank_ones() -> None:
     assert all(not lines[c.lines[0] - 2].strip() for c in found[1:])
     solid = chunks_of("a.txt", b"x\n" * 120)
     assert [c.lines for c in solid] == [(1, 50), (51, 100), (101, 120)]
+
+
+def test_without_the_package_of_grammars_code_is_cut_by_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (function("one", 40) + function("two", 40)).encode()
+    assert [c.lines for c in chunks_of("a.py", text)] == [(1, 40), (43, 82)]
+    monkeypatch.setitem(sys.modules, "tree_sitter", None)
+    syntax._parser.cache_clear()
+    try:
+        assert syntax.pieces("a.py", text, 50) is None
+        assert [c.lines for c in chunks_of("a.py", text)] == [(1, 40), (43, 82)]
+        assert [c.lines for c in chunks_of("b.py", b"x = 1\n" * 60)] == [(1, 50), (51, 60)]
+    finally:
+        syntax._parser.cache_clear()
 
 
 def test_files_are_left_out_for_a_reason_that_is_told(tmp_path: Path) -> None:
