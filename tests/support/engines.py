@@ -44,7 +44,13 @@ class Engine:
         argv += ["--bridge=none", "--iptables=false", "--ip-masq=false"]
         with (self.root / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                argv,
+                # Where its containerd writes what it was doing, when it was stopped for long.
+                env={**os.environ, "TMPDIR": str(self.root)},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
             )
         for _ in range(300):
             if self._process.poll() is not None:
