@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from . import assemble
+from . import assemble, programs
 from . import doctor_machine as machine
 from .core.errors import UsageError
 from .core.finding import Finding, Level, Probe, examine, missing, ok
@@ -101,7 +101,7 @@ class Examination:
                 return [said]
             found.append(said)
         try:
-            made = assemble.make_reviewer(self.settings, session=self.session)
+            made = programs.make_reviewer(self.settings, session=self.session)
             return [*found, ok("reviewer", printable(made.name))]
         except UsageError as error:
             return [*found, missing("reviewer", printable(str(error), 600), "Correct --reviewer")]
@@ -109,7 +109,7 @@ class Examination:
     def _agent(self) -> list[Finding]:
         """Make the coding agent, which looks its program up; `llm` is looked at more closely elsewhere."""
         try:
-            return [ok("coding agent", printable(assemble.make_agent(self.settings, None).name))]
+            return [ok("coding agent", printable(programs.make_agent(self.settings, None).name))]
         except UsageError as error:
             return [missing("coding agent", printable(str(error), 600), "Correct --agent")]
 
@@ -142,7 +142,7 @@ class Examination:
         if needs.executes:
             probes += self._sandbox_probes(needs)
         if tests and settings.agent == "llm" and settings.replay is None:
-            options = assemble.agent_options(settings, None)
+            options = programs.agent_options(settings, None)
             probes.append(
                 Probe(
                     "model",

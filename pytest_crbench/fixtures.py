@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from . import assemble
+from . import assemble, programs
 from .collect import CheckItem, CollectPlugin
 from .core.errors import StageError, UsageError
 from .outcome import VERDICT, Unmeasured
@@ -53,7 +53,7 @@ def crbench_reviewer(request: pytest.FixtureRequest) -> Reviewer | Callable[...,
     """The reviewer under test. Override it with a `Reviewer`, a plain callable, or another spec."""
     state = _state(request)
     invocation = state.invocation
-    return assemble.make_reviewer(
+    return programs.make_reviewer(
         state.settings,
         invocation.replay,
         session=invocation.session,
@@ -67,7 +67,7 @@ def crbench_agent(request: pytest.FixtureRequest) -> Agent | str:
     """The coding agent. Override it with an `Agent` or another spec."""
     state = _state(request)
     invocation = state.invocation
-    return assemble.make_agent(state.settings, invocation.run, invocation.replay, invocation.scorings)
+    return programs.make_agent(state.settings, invocation.run, invocation.replay, invocation.scorings)
 
 
 @pytest.fixture(scope="session")
@@ -87,14 +87,14 @@ def crbench_evaluator(
     return assemble.make_evaluator(
         state.settings,
         state.invocation,
-        assemble.as_reviewer(
+        programs.as_reviewer(
             crbench_reviewer,
             state.settings,
             session=state.invocation.session,
             image=state.invocation.reviewer_image,
             run=state.invocation.run,
         ),
-        assemble.as_agent(crbench_agent, state.settings, state.invocation.run),
+        programs.as_agent(crbench_agent, state.settings, state.invocation.run),
         crbench_sandbox,
     )
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from . import assemble, distributed, fixtures, lockstep
+from . import assemble, distributed, fixtures, lockstep, programs
 from .core import temporary
 from .core.errors import CrbenchError
 from .core.gate import check_metrics, decide
@@ -96,9 +96,9 @@ class ControllerSession:
         replay = find_run(settings.run_dir, settings.replay) if settings.replay else None
         # Both must be there before anything is built: a missing key is told now, not after an hour.
         session = secrets.token_hex(8)
-        reviewer = assemble.make_reviewer(settings, replay, session=session)
+        reviewer = programs.make_reviewer(settings, replay, session=session)
         scorings = assemble.scorings_of(settings, self.selection.datasets or self.selection.open)
-        agent = assemble.make_agent(settings, None, replay, scorings)
+        agent = programs.make_agent(settings, None, replay, scorings)
         check_metrics(self.gate, scorings)
         matcher = assemble.make_matcher(settings, None, scorings)
         wanted = assemble.needed_sandbox(settings, reviewer, scorings)
@@ -113,7 +113,7 @@ class ControllerSession:
         kill_orphans()
         temporary.reap()
         backend.reap()
-        assemble.reap_reviewers(settings, session)
+        programs.reap_reviewers(settings, session)
         check_sandbox(backend, [i for d in self.selection.datasets for i in d.instances])
         described = backend.describe()
         inputs = run_inputs(settings, self.selection.datasets, reviewer, agent, described, scorings, matcher)
@@ -330,7 +330,7 @@ class ControllerSession:
                 self.settings, self.invocation.sandbox, self.invocation.session, lambda _line: None
             )
             backend.reap(session)
-            assemble.reap_reviewers(self.settings, self.invocation.session, session)
+            programs.reap_reviewers(self.settings, self.invocation.session, session)
         except CrbenchError as error:
             self._note(f"could not clean up: {error}; run `crbench clean` later")
 

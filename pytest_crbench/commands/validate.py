@@ -95,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
 def _validate(
     settings: Settings, instances: list[Instance], args: argparse.Namespace
 ) -> tuple[list[list[Validation]], dict[str, Any]]:
-    from .. import assemble
+    from .. import assemble, programs
     from ..core.usage import Uses
     from ..preflight import check_machine, check_sandbox
 
@@ -113,7 +113,7 @@ def _validate(
     found: list[list[Validation]] = []
     with temporary.folder() as folder:
         invocation = assemble.Invocation(folder, session, backend.name)
-        reviewer, agent = assemble.make_reviewer(settings), assemble.make_agent(settings, None)
+        reviewer, agent = programs.make_reviewer(settings), programs.make_agent(settings, None)
         evaluator = assemble.make_evaluator(settings, invocation, reviewer, agent, backend)
         try:
             with ThreadPoolExecutor(args.jobs) as pool:

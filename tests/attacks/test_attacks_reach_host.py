@@ -335,7 +335,7 @@ def test_a_review_that_is_a_link_reads_a_file_of_the_host(savanna: Savanna, tmp_
     Defence: a review is a regular file (sandbox/enclosure.py, sandbox/transfer.py)
     Holds: docker
     """
-    from pytest_crbench import assemble
+    from pytest_crbench import programs
     from pytest_crbench.core.errors import ReviewerError
 
     target = savanna.vendor / "notes.txt"
@@ -343,7 +343,7 @@ def test_a_review_that_is_a_link_reads_a_file_of_the_host(savanna: Savanna, tmp_
     assert savanna.marks["host"] in (tmp_path / "review").read_text()
     spec = f"cmd:sh -c 'ln -s {target} {{out}}'"
     settings = savanna.settings(reviewer=spec, reviewer_image=BASE_IMAGE)
-    reviewer = assemble.make_reviewer(settings, session=savanna.session)
+    reviewer = programs.make_reviewer(settings, session=savanna.session)
     evaluation = savanna.evaluator("local", reviewer).at(savanna.instance, 2001)
     with pytest.raises(ReviewerError) as caught:
         _ = evaluation.review

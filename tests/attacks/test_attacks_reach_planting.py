@@ -21,7 +21,7 @@ from support.openai_server import OpenAIServer, answer
 from support.openai_server import run as command
 from support.reach import Savanna, Says
 
-from pytest_crbench import assemble
+from pytest_crbench import programs
 from pytest_crbench.core.model import Instance, Verdict
 from pytest_crbench.core.status import Status
 from pytest_crbench.datasets import open_dataset
@@ -105,7 +105,7 @@ def done(request: pytest.FixtureRequest, savanna: Savanna, tmp_path_factory: pyt
     with OpenAIServer([*script, answer("Done.")]) as server, pytest.MonkeyPatch.context() as patch:
         patch.setenv("CRBENCH_API_KEY", KEY)
         model = {"model": f"scripted-{secrets.token_hex(6)}", "base_url": server.base_url}
-        agent = assemble.make_agent(savanna.settings(agent="llm", **model), None)
+        agent = programs.make_agent(savanna.settings(agent="llm", **model), None)
         evaluator = savanna.evaluator(request.param, Says(), agent, run=place / "run")
         alive = lambda: count(savanna, request.param)  # noqa: E731
         watched = Watched(evaluator.parts.backend, alive)

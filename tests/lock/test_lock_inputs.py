@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support.benchmarks import Pull, write_dataset
 
-from pytest_crbench import assemble, lockstep
+from pytest_crbench import assemble, lockstep, programs
 from pytest_crbench.core.errors import InfraError, UsageError
 from pytest_crbench.core.lock import LockFile, check_replayable, check_same, differences
 from pytest_crbench.core.model import Environment
@@ -29,7 +29,7 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def inputs(settings: Settings) -> dict:
-    reviewer, agent = assemble.make_reviewer(settings), assemble.make_agent(settings, None)
+    reviewer, agent = programs.make_reviewer(settings), programs.make_agent(settings, None)
     backend = LocalBackend(SandboxSettings(cache=settings.cache, session="s"))
     found = run_inputs(settings, assemble.open_datasets(settings), reviewer, agent, backend.describe())
     return json.loads(json.dumps(found))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from support.images import BASE_IMAGE
 
-from pytest_crbench import assemble
+from pytest_crbench import assemble, programs
 from pytest_crbench.core.evaluate import Evaluator
 from pytest_crbench.core.model import Dataset, Instance, Review, Revision
 from pytest_crbench.core.text import decode
@@ -302,7 +302,7 @@ def reviewers_place(
         whole = "{{ " + text + "\n}} >&2 2>&1; echo '[]'"
         spec = f"cmd:sh -c {shlex.quote(whole)}"
         settings = savanna.settings(reviewer=spec, reviewer_image=BASE_IMAGE, **given)
-        reviewer = assemble.make_reviewer(settings, session=savanna.session)
+        reviewer = programs.make_reviewer(settings, session=savanna.session)
         evaluation = savanna.evaluator("local", reviewer).at(savanna.instance, next(numbers))
         assert evaluation.review.comments == ()
         return (evaluation.directory / "review.stderr").read_text("utf-8", "replace")
