@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 #: Installed packages whose behaviour reaches results, or the reports of pytest.
 LIBRARIES = (
     *("pytest", "pytest-xdist", "pluggy", "docker", "GitPython", "unidiff", "jinja2", "openai", "pydantic"),
-    *("filelock", "packaging", "pypi-simple", "uv"),
+    *("filelock", "packaging", "pypi-simple", "uv", "numpy", "scipy", "bm25s", "tree-sitter"),
 )
 _SOURCE = (".py", ".j2", ".json", ".toml")
 
