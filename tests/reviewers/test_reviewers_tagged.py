@@ -31,6 +31,9 @@ def blocks(text: str) -> list[dict[str, str]]:
         .replace("+X = 1", "+x = 1")
         .replace("WRONG", "Wrong"),
         f"<think>Maybe <note>this</note>? <end/></think>\n{BLOCK}<end/>",
+        # Templates that begin the thought in the question leave only its end to the answer.
+        f"Is it <diff>\nq\n</diff><note>?</note> or\n<end/>\nNo.\n</think>\n\n{BLOCK}<end/>",
+        f"I will end with `<end/>`, as asked.\n\n{BLOCK}<end/>",
         f"{BLOCK}<notesplit/><end/>",
         f"{BLOCK}<end/>{BLOCK}",
         "<notesplit/>" + BLOCK + "<end>",
@@ -50,7 +53,16 @@ def test_several_blocks_also_where_a_separator_was_forgotten() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["<end/>", " <END /> ", "No issues found.\n<end/>", "<think>hm</think><end/>", "<notesplit/><end/>"],
+    [
+        "<end/>",
+        " <END /> ",
+        "No issues found.\n<end/>",
+        "<think>hm</think><end/>",
+        "<notesplit/><end/>",
+        "Nothing: `<end/>`.",
+        "Hm.\n</think>\n<end/>",
+        f"<end/>\nElse I would have said:\n{BLOCK}",
+    ],
 )
 def test_a_clean_answer_says_so(text: str) -> None:
     answer = read(text, HUNK_FIELDS)
@@ -201,3 +213,10 @@ def test_a_quotation_is_found_at_its_lines(
 )
 def test_what_is_not_at_one_place_has_none(hunk: Hunk, quoted: str, side: str, why: str) -> None:
     assert locate(quoted, hunk, side) == (None, why)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("quoted", ["+x = '\ufffdzero'", "x = 'zero'", "x = '\u200bzero'"])
+def test_what_the_question_cannot_show_is_found_as_it_was_shown(quoted: str) -> None:
+    diff = "diff --git a/a.c b/a.c\n--- a/a.c\n+++ b/a.c\n@@ -1 +1,3 @@\n a\n+\x0c\n+x = '\u200bzero'\n"
+    (one,), _ = hunks(diff.encode())
+    assert locate(quoted, one, "right") == ((3, 3), "")

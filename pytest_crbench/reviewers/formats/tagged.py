@@ -3,7 +3,7 @@
 Per hunk a block is ``<diff>…</diff> <side>left|right</side> <note>…</note>``; in an agent's file it is
 ``<path>…</path> <side>…</side> <from>…</from> <to>…</to> <note>…</note>``. Blocks are separated by
 ``<notesplit/>`` and ended by ``<end/>``; what comes after the end, and prose between the blocks, is no part
-of the answer.
+of the answer. An ``<end/>`` within a line of prose, before any block, ends nothing: it is spoken of.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ _TAG = re.compile(
 )
 _SEPARATORS = ("notesplit", "end")
 _THOUGHT = re.compile(r"\s*<(think|thinking)>", re.IGNORECASE)
+#: The end of thoughts whose beginning the endpoint's own template had put into the question.
+_THOUGHT_OVER = re.compile(r"^[ \t]*</(?:think|thinking)>", re.IGNORECASE | re.MULTILINE)
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})[^`\n]*")
 
 
@@ -113,7 +115,9 @@ def _without_thoughts(text: str) -> str:
     """What a model thought before it answered is no answer, also where it tried tags out there."""
     opening = _THOUGHT.match(text)
     if not opening:
-        return text
+        over = _THOUGHT_OVER.search(text)
+        begun = over and re.search(r"<think(ing)?>", text[: over.start()], re.IGNORECASE)
+        return text[over.end() :] if over and not begun else text
     closing = re.compile(rf"</{opening[1]}>", re.IGNORECASE).search(text)
     return text[closing.end() :] if closing else ""
 
@@ -132,17 +136,25 @@ class _Scan:
 
     def run(self) -> tuple[list[dict[str, str]], int, bool]:
         """Return the blocks, the number of half ones, and whether the end was said."""
-        at, ended = 0, False
+        at, ended, said = 0, False, False
         while at < len(self.tags) and not ended:
             _start, _end, closing, name = self.tags[at]
             if name in _SEPARATORS:
                 self._finish()
-                ended = name == "end"
+                said = said or name == "end"
+                ended = name == "end" and (bool(self.blocks) or self.half > 0 or self._alone(at))
             elif not closing:
                 at = self._element(at)
             at += 1
         self._finish()
-        return self.blocks, self.half, ended
+        return self.blocks, self.half, said
+
+    def _alone(self, at: int) -> bool:
+        """Whether a tag is all that its line holds (of blanks around it a few are looked at)."""
+        start, end, *_ = self.tags[at]
+        before = self.text[max(0, start - 80) : start].rstrip(" \t")
+        after = self.text[end : end + 80].lstrip(" \t\r")
+        return before[-1:] in ("", "\n") and after[:1] in ("", "\n")
 
     def _element(self, at: int) -> int:
         """Read one element; returns the index of its closing tag, or of the opening one if there is none."""

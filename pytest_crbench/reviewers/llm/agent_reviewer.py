@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .protocol import Work, Worked
 
 #: Raised when the same conversation would become another review.
-VERSION = 1
+VERSION = 2
 TRAJECTORY = "review.trajectory.json"
 _REVIEW, _DIFF = "review.txt", "pull-request.diff"
 #: What the model is told where it does not go on (see `conversation.loop.Words`).

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .protocol import Answer, Ask, OpenIndex, Search, Snippet
 
 #: Raised when the same answers would become other comments, or the same pull request other questions.
-VERSION = 1
+VERSION = 2
 #: Questions of one review that are under way at the same time.
 CONCURRENCY = 4
 RECORD = "review.answers.json"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING
 
+from ...core.fences import visible
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
@@ -28,6 +30,7 @@ def locate(quoted: str, hunk: Hunk, side: Side) -> tuple[Lines | None, str]:
     plain = html.unescape(quoted)
     if plain != quoted:
         ways.append((plain, _squeezed))
+    ways.append((plain, _as_shown))
     for text, way in ways:
         found = _places(text.split("\n"), shown, side, way)
         if len(found) == 1:
@@ -68,6 +71,11 @@ def _of_diff(quoted: Sequence[str], side: Side) -> list[str] | None:
 
 def _as_it_is(lines: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
     return [(number, text.removesuffix("\r")) for number, text in lines]
+
+
+def _as_shown(lines: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
+    # Some models leave out the sign for a character that cannot be shown.
+    return _squeezed((number, visible(text).replace("\ufffd", "")) for number, text in lines)
 
 
 def _squeezed(lines: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
