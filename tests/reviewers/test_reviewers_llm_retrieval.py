@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.fixture_trees import FILES, write
 from support.openai_server import OpenAIServer, Step, answer, status, vectors
-from support.reviewing import by_file, question, snippets
+from support.reviewing import asked_about, by_file, question, snippets
 
 from pytest_crbench.core.errors import InfraError, UsageError
 from pytest_crbench.llm_reviewers import make_llm_reviewer
+from pytest_crbench.retrieval import index
+from pytest_crbench.reviewers.llm import hunk_reviewer
 from pytest_crbench.reviewers.llm.hunk_reviewer import RECORD
 from pytest_crbench.reviewers.protocol import Reviewer, ReviewTask
 from pytest_crbench.settings import Settings
@@ -62,7 +66,7 @@ def reviewer(mode: str, server: OpenAIServer, cache: Path, **changes: Any) -> Re
 
 
 def shown(server: OpenAIServer, path: str) -> list[tuple[str, str]]:
-    (request,) = [r for r in server.requests if f"of the file {path}:" in question(r)]
+    (request,) = [r for r in server.requests if asked_about(r) == path]
     return snippets(request)
 
 
@@ -77,7 +81,7 @@ def test_bm25_shows_what_shares_words_but_not_the_hunk_itself(task: ReviewTask, 
     assert first[0][0] == second[0][0] == "shop/orders.py"
     assert ("shop/client.py", "1-3") not in first
     assert ("shop/pay.py", "1-2") not in second
-    text = next(question(r) for r in server.requests if "shop/client.py:" in question(r))
+    text = next(question(r) for r in server.requests if asked_about(r) == "shop/client.py")
     assert "def retry_after(headers):" in text
     assert any("not indexed: 1 binary" in w for w in review.warnings)
     assert again.warnings == review.warnings
@@ -169,3 +173,24 @@ def test_a_missing_package_is_named_with_its_extra(tmp_path: Path, monkeypatch: 
     settings = Settings(cache=tmp_path, base_url="http://127.0.0.1:9/v1", model="m")
     with pytest.raises(UsageError, match=r"pytest-crbench\[retrieval\]"):
         make_llm_reviewer("llm:bm25", settings, None, {})
+
+
+def test_time_that_goes_into_the_index_is_not_the_reviewers(
+    task: ReviewTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    skew, build, find = [0.0], index._build, index.Index.find
+
+    def slow(function: Any) -> Any:
+        def call(*arguments: Any) -> Any:
+            skew[0] += 1000.0
+            return function(*arguments)
+
+        return call
+
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + skew[0])
+    monkeypatch.setattr(hunk_reviewer, "time", clock)
+    monkeypatch.setattr(index, "_build", slow(build))
+    monkeypatch.setattr(index.Index, "find", slow(find))
+    with OpenAIServer(by_file({})) as server:
+        reviewer("bm25", server, tmp_path / "cache", reviewer_timeout=600.0).review(task)
+    assert skew == [3000.0]

@@ -20,7 +20,7 @@ def question(request: dict[str, Any]) -> str:
 
 def asked_about(request: dict[str, Any]) -> str:
     """The file of the hunk in a question."""
-    found = re.search(r"^The hunk, of the file (.*?)(?: \(before: .*\))?:$", question(request), re.MULTILINE)
+    found = re.search(r'^<hunk path="(.*?)"(?: before=".*")?>$', question(request), re.MULTILINE)
     assert found, question(request)
     return found[1]
 

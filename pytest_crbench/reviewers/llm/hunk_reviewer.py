@@ -141,7 +141,7 @@ class _Work:
     def __init__(self, reviewer: HunkReviewer, task: ReviewTask) -> None:
         self.reviewer = reviewer
         self.task = task
-        self.began = time.monotonic()
+        self.began = self.asking = time.monotonic()
         self.usage: dict[str, float] = {}
         self.lost = 0.0
         self.answers = 0
@@ -162,6 +162,8 @@ class _Work:
         asked = [_Asked(hunk) for hunk in found]
         self.task.log(f"review: hunks to ask about: {len(asked)}")
         search = self._search() if asked else None
+        # An index is made once per tree: which review meets that must not decide whether it is in time.
+        self.asking = time.monotonic()
         try:
             self._ask_all(asked, search)
         finally:
@@ -191,7 +193,10 @@ class _Work:
         if search is not None:
             own = (one.hunk.right[0][0], one.hunk.right[-1][0]) if one.hunk.right else None
             without = (one.hunk.new, own) if one.hunk.new and own else None
+            looked = time.monotonic()
             one.snippets = search.find(f"{one.hunk.path}\n{one.hunk.changed}", self.reviewer.count, without)
+            with self.lock:
+                self.lost += time.monotonic() - looked
         one.answer = self._ask(one)
         if one.answer is None:
             one.unreadable = "hunk and question are longer than what the model can read"
@@ -225,7 +230,7 @@ class _Work:
 
     def _within_time(self, one: _Asked) -> Answer:
         messages = prompt.hunk_messages(self.task.pull_request, one.hunk, one.snippets)
-        deadline = self.began + self.reviewer.timeout + self.lost
+        deadline = self.asking + self.reviewer.timeout + self.lost
         try:
             if time.monotonic() >= deadline:
                 raise self._late()

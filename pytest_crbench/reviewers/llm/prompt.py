@@ -23,7 +23,14 @@ HUNK_LIMIT = 60_000
 _SNIPPET_LIMIT = 6_000
 _TITLE_LIMIT = 500
 _DESCRIPTION_LIMIT = 20_000
-_OWN = tags("pull_request_title", "pull_request_description", "pull_request_diff", "hunk", "snippet")
+_OWN = tags(
+    "pull_request_title",
+    "pull_request_description",
+    "pull_request_diff",
+    "pull_request_files",
+    "hunk",
+    "snippet",
+)
 
 
 def hunk_messages(pull_request: PullRequest, hunk: Hunk, snippets: Sequence[Snippet]) -> list[dict[str, Any]]:
@@ -32,12 +39,12 @@ def hunk_messages(pull_request: PullRequest, hunk: Hunk, snippets: Sequence[Snip
     question = prompts.render(
         "reviewer_hunk",
         **_said(pull_request),
-        path=fence(printable(hunk.path), _OWN),
-        renamed_from=fence(printable(renamed), _OWN) if renamed else None,
+        path=_named(hunk.path),
+        renamed_from=_named(renamed) if renamed else None,
         hunk=fence(clip(hunk.text, HUNK_LIMIT), _OWN),
         snippets=[
             {
-                "path": fence(printable(snippet.path), _OWN).replace('"', "&quot;"),
+                "path": _named(snippet.path),
                 "first": snippet.lines[0],
                 "last": snippet.lines[1],
                 "text": fence(clip(snippet.text, _SNIPPET_LIMIT), _OWN),
@@ -73,6 +80,11 @@ def agent_messages(
         diff_file=diff_file,
     )
     return [{"role": "system", "content": rules}, {"role": "user", "content": opening}]
+
+
+def _named(path: str) -> str:
+    """A path as the value of an attribute: others chose it, and it can be a sentence."""
+    return fence(printable(path), _OWN).replace('"', "&quot;")
 
 
 def _said(pull_request: PullRequest) -> dict[str, str]:
