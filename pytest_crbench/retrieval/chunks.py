@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ..core import digest
 from ..core.text import decode
 from . import syntax
+from .parsing import Parsing
 from .skipping import reason
 
 if TYPE_CHECKING:
@@ -39,11 +40,15 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Chunked:
-    """The chunks of a tree by path and line, of how many files, and what was left out, with reasons."""
+    """The chunks of a tree by path and line, of how many files, and what was left out, with reasons.
+
+    ``hard`` files were too much for their grammar, and cut by lines.
+    """
 
     chunks: tuple[Chunk, ...]
     files: int
     skipped: tuple[tuple[str, str], ...]
+    hard: int = 0
 
 
 def chunked(tree: Tree) -> Chunked:
@@ -56,21 +61,22 @@ def chunked(tree: Tree) -> Chunked:
     chunks: list[Chunk] = []
     skipped: list[tuple[str, str]] = []
     files = 0
-    for path, mode, content in digest.verified(tree):
-        why = reason(path, mode, content)
-        if why:
-            skipped.append((path, why))
-            continue
-        files += 1
-        chunks += chunks_of(path, content)
-    return Chunked(tuple(chunks), files, tuple(skipped))
+    with Parsing() as parsing:
+        for path, mode, content in digest.verified(tree):
+            why = reason(path, mode, content)
+            if why:
+                skipped.append((path, why))
+                continue
+            files += 1
+            chunks += chunks_of(path, content, parsing.pieces)
+        return Chunked(tuple(chunks), files, tuple(skipped), parsing.failed)
 
 
-def chunks_of(path: str, content: bytes) -> list[Chunk]:
-    """Cut one file: every line that is not blank is in one chunk."""
+def chunks_of(path: str, content: bytes, pieces: syntax.Pieces = syntax.pieces) -> list[Chunk]:
+    """Cut one file: every line that is not blank is in one chunk. ``pieces`` says what its grammar finds."""
     lines = [line.removesuffix("\r") for line in decode(content).split("\n")]
     found = []
-    for first, last in _spans(path, content, lines):
+    for first, last in _spans(lines, pieces(path, content, _MOST)):
         kept = [row for row in range(first, last + 1) if lines[row].strip()]
         if kept:
             text = "\n".join(lines[kept[0] : kept[-1] + 1])
@@ -84,9 +90,8 @@ def told(skipped: Iterable[tuple[str, str]]) -> str:
     return ", ".join(f"{count} {why}" for why, count in sorted(counts.items()))
 
 
-def _spans(path: str, content: bytes, lines: list[str]) -> Iterator[tuple[int, int]]:
+def _spans(lines: list[str], pieces: list[syntax.Piece] | None) -> Iterator[tuple[int, int]]:
     """Yield first and last row of each chunk, from 0; together they cover all rows."""
-    pieces = syntax.pieces(path, content, _MOST)
     begin = 0
     for cut in (*(_cuts(pieces, lines) if pieces else ()), len(lines)):
         yield from _by_lines(lines, begin, cut)

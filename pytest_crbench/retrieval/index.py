@@ -181,6 +181,8 @@ def _build(folder: Path, tree: Tree, method: Method, log: Callable[[str], None])
         cut = chunking.chunked(tree)
         left_out = chunking.told(cut.skipped) or "none"
         log(f"index: {len(cut.chunks)} chunks of {cut.files} files; left out: {left_out}")
+        if cut.hard:
+            log(f"index: too much for their grammar, cut by lines: {cut.hard} files")
         stored = {
             "files": cut.files,
             "skipped": cut.skipped,

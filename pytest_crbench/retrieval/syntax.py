@@ -1,7 +1,16 @@
-"""Where code may be cut: between the definitions that a grammar finds, where there is a grammar."""
+"""Where code may be cut: between the definitions that a grammar finds, where there is a grammar.
+
+As a program it reads files from standard input within bounds (see `parsing`): it imports nothing of ours.
+"""
 
 from __future__ import annotations
 
+import json
+import resource
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -33,6 +42,8 @@ _LEADING = ("comment", "decorator", "attribute", "annotation")
 #: First and last line of a node, from 0; lines of the largest node that begins with it and was divided (its
 #: own if none); whether it belongs to what follows.
 Piece = tuple[int, int, int, bool]
+#: Path, content and most lines to the pieces; see `pieces`.
+Pieces = Callable[[str, bytes, int], "list[Piece] | None"]
 
 
 def versions() -> dict[str, str]:
@@ -45,6 +56,11 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+def has_grammar(path: str) -> bool:
+    """Whether files of this name have a grammar, installed or not."""
+    return PurePosixPath(path).suffix.lower() in _GRAMMARS
 
 
 def pieces(path: str, content: bytes, most: int) -> list[Piece] | None:
@@ -86,3 +102,23 @@ def _parser(name: str, function: str) -> Any:
         return tree_sitter.Parser(tree_sitter.Language(getattr(grammar, function)()))
     except (ImportError, AttributeError, ValueError, TypeError):
         return None
+
+
+def _serve(memory: int, seconds: float) -> None:
+    """Answer questions (a line of JSON, then the file) by one line each, until the input ends."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with suppress(ValueError, OSError):  # a lower limit holds already, or the system has none
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    while line := sys.stdin.buffer.readline():
+        path, size, most = json.loads(line)
+        content = sys.stdin.buffer.read(size)
+        # Time of this process's work, not of the clock: the default of the signal is the end.
+        signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+        answer = json.dumps(pieces(path, content, most))
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        sys.stdout.write(answer + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    _serve(int(sys.argv[1]), float(sys.argv[2]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +14,7 @@ from support.fixture_trees import FILES, write
 from pytest_crbench.core.errors import TamperedError
 from pytest_crbench.retrieval import syntax
 from pytest_crbench.retrieval.chunks import chunked, chunks_of, told
+from pytest_crbench.retrieval.parsing import MOST_FAILURES, Parsing
 from pytest_crbench.retrieval.skipping import reason
 from pytest_crbench.retrieval.tokens import words
 
@@ -161,3 +163,32 @@ def test_words_of_code() -> None:
         *("größe", "klein", "größeklein", "42"),
     ]
     assert words("e" * 61 + " a") == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "bounds"),
+    [
+        # Takes memory with the square of its length: gigabytes at a tenth of what is indexed.
+        ("a.java", "a<\n" * 20_000, {"memory": 300 * 1024**2}),
+        ("a.py", "a?b:\n" * 20_000, {"seconds": 0.05}),
+    ],
+)
+def test_what_is_too_much_for_its_grammar_is_cut_by_lines(
+    path: str, text: str, bounds: dict[str, Any]
+) -> None:
+    with Parsing(**bounds) as parsing:
+        found = chunks_of(path, text.encode(), parsing.pieces)
+        assert (found[0].lines, found[-1].lines[1], parsing.failed) == ((1, 50), 20_000, 1)
+        # The next file is read by its grammar all the same.
+        small = b"def f():\n    pass\n"
+        assert parsing.pieces("b.py", small, 50) == syntax.pieces("b.py", small, 50)
+        parsing.failed = MOST_FAILURES
+        assert parsing.pieces("b.py", small, 50) is None
+
+
+def test_a_tree_is_cut_by_grammar_in_a_process_of_its_own(tmp_path: Path) -> None:
+    tree = write(tmp_path / "tree")
+    cut = chunked(tree)
+    assert cut.hard == 0
+    found = [c for c in cut.chunks if c.path == "shop/orders.py"]
+    assert found == chunks_of("shop/orders.py", FILES["shop/orders.py"])
