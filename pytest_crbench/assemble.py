@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .agents.protocol import Agent
-    from .core.matching import Matcher
+    from .core.matching import Classifies, Matcher
     from .core.model import Dataset, Instance, Trees
     from .reviewers.protocol import Reviewer
     from .sandbox.protocol import Backend
@@ -120,6 +120,19 @@ def make_matcher(settings: Settings, run: Path | None, scorings: Iterable[str]) 
     return make(settings, run)
 
 
+def make_classifier(settings: Settings, run: Path | None, scorings: Iterable[str]) -> Classifies | None:
+    """Make what sorts unlabelled comments, where that was asked for; ``run`` as in `make_matcher`.
+
+    Raises:
+        UsageError: if a model's name or key is missing.
+    """
+    if "matching" not in scorings:
+        return None
+    from .matchers import make_classifier as make
+
+    return make(settings, run)
+
+
 def make_backend(settings: Settings, name: str, session: str, log: Callable[[str], None]) -> Backend:
     """Choose the sandbox backend; asks the engine unless the name is ``local`` or `needed_sandbox`'s "none".
 
@@ -198,7 +211,6 @@ def make_evaluator(
         InfraError: if the run was begun with another reviewer or agent.
     """
     from .lockstep import note_programs
-    from .matchers import make_classifier
     from .runners.pytest_runner import PytestRunner
     from .sandbox.protocol import Limits
     from .workspace.repository import build
@@ -241,7 +253,7 @@ def make_evaluator(
         capture=capture,
         changes=changes,
         matcher=make_matcher(settings, invocation.run, invocation.scorings),
-        classifier=make_classifier(settings, invocation.run) if "matching" in invocation.scorings else None,
+        classifier=make_classifier(settings, invocation.run, invocation.scorings),
     )
     limits = Limits(memory=settings.memory, cpus=settings.cpus, pids=settings.pids)
     # Time that a failing endpoint takes moves the deadline of a review or revision, by its limit at the most.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from .agents.protocol import Agent
-    from .core.matching import Matcher
+    from .core.matching import Classifies, Matcher
     from .core.model import Dataset, Instance
     from .reviewers.protocol import Reviewer
     from .settings import Settings
@@ -38,6 +38,7 @@ def run_inputs(
     sandbox: Mapping[str, Any],
     scorings: Iterable[str] = ("tests",),
     matcher: Matcher | None = None,
+    classifier: Classifies | None = None,
 ) -> dict[str, Any]:
     """Return all that is known before any work starts, as plain JSON (docs/results-format.md)."""
     from . import prompts
@@ -46,6 +47,8 @@ def run_inputs(
         _inputs(settings, datasets, reviewer, agent, sandbox, prompts.digest_of_all())
     )
     found["options"] = _options(settings, scorings, matcher)
+    if classifier is not None:
+        found["options"]["classifier"] = dict(classifier.fingerprint)
     return found
 
 

@@ -101,6 +101,7 @@ class ControllerSession:
         agent = programs.make_agent(settings, None, replay, scorings)
         check_metrics(self.gate, scorings)
         matcher = assemble.make_matcher(settings, None, scorings)
+        classifier = assemble.make_classifier(settings, None, scorings)
         wanted = assemble.needed_sandbox(settings, reviewer, scorings)
         # Inherited by the workers, and by all that any of us starts: what is left at the end is killed.
         os.environ[SESSION_VARIABLE] = session
@@ -116,7 +117,9 @@ class ControllerSession:
         programs.reap_reviewers(settings, session)
         check_sandbox(backend, [i for d in self.selection.datasets for i in d.instances])
         described = backend.describe()
-        inputs = run_inputs(settings, self.selection.datasets, reviewer, agent, described, scorings, matcher)
+        inputs = run_inputs(
+            settings, self.selection.datasets, reviewer, agent, described, scorings, matcher, classifier
+        )
         self.record = run_record(
             settings, self.selection.datasets, reviewer, agent, described, inputs, matcher
         )

@@ -88,8 +88,11 @@ def run(args: argparse.Namespace) -> int:
         told = {"overall": summary_json(summary)["overall"], "unmeasured": unmeasured_json(results)}
         print(json.dumps({**decision.to_json(), **told}, indent=1))
     else:
-        for line in (*bounds_lines(summary.overall), *unmeasured_lines(summary, logs=args.results)):
-            print(line)
+        for one in results.summaries:
+            if others:
+                print(f"{one.scoring}:")
+            for line in (*bounds_lines(one.overall), *unmeasured_lines(one, logs=args.results)):
+                print(line)
         for condition in decision.conditions:
             print(f"{condition.outcome:<9}  {printable(condition.text, 1000)}")
         print(verdict_line(decision))

@@ -35,18 +35,25 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 def run(args: argparse.Namespace) -> int:
     """Print the tables; the exit status."""
     from ..core.text import inert
+    from ..reporting.escape import escaped
     from ..reporting.results import read_results
-    from ..reporting.tables import tables, tables_json, tables_markdown, tables_text
+    from ..reporting.tables import remarks, tables, tables_json, tables_markdown, tables_text
 
     try:
-        found = tables([read_results(path) for path in args.runs])
+        runs = [read_results(path) for path in args.runs]
+        found, said = tables(runs), remarks(runs)
     except UsageError as error:
         print(f"crbench tables: {error}", file=sys.stderr)
         return 2
     if args.json:
         print(json.dumps(tables_json(found), indent=1, ensure_ascii=False))
+        # The list of tables is for programs; people must be told all the same.
+        for line in said:
+            print(f"crbench tables: note: {inert(line)}", file=sys.stderr)
     elif args.markdown:
         print(tables_markdown(found), end="")
+        print("".join(f"- {escaped(line, 1000)}\n" for line in said), end="")
     else:
-        print("\n".join(map(inert, tables_text(found))))
+        notes = ["", *(f"note  {line}" for line in said)] if said else []
+        print("\n".join(map(inert, [*tables_text(found), *notes])))
     return 0

@@ -46,8 +46,8 @@ class Tally:
 
     ``found`` of ``references`` counts selected checks as the strict rate does; ``matched`` counts the
     comments that have a match among all references of their pull request. ``line_found`` and
-    ``line_matched`` are the same by place alone. ``hunks`` is None where the diff of a review is not known.
-    ``reviews`` is the number of reviews whose comments are known.
+    ``line_matched`` are the same by place alone. ``reviews`` is the number of reviews whose comments are
+    known; ``hunks`` counts in these, and is None where the diff of one is not known.
     """
 
     reviews: int = 0
@@ -64,6 +64,8 @@ class Tally:
     unlabelled: int = 0
     #: References of reviews that said anything: what the published evaluator divides by.
     spoken: int = 0
+    #: References of known reviews that are not among these: comments that match one count as right too.
+    unselected: int = 0
     hunks: int | None = None
 
 
@@ -191,6 +193,7 @@ def _tally(group: Sequence[Verdict]) -> Tally:
         placeless=count("placeless"),
         unlabelled=count("unlabelled"),
         spoken=len(group) if count("comments") else 0,
+        unselected=max(count("references") - len(group), 0),
         hunks=hunks if isinstance(hunks, int) else None,
     )
 
@@ -214,8 +217,10 @@ def _by_pull_request(reviews: Mapping[tuple[str, str, int], Tally]) -> dict[tupl
 def _sum(tallies: Iterable[Tally]) -> Tally:
     whole = list(tallies)
     made = Tally(*(sum(column) for column in zip(*map(_counts, whole), strict=True)))
-    hunks = [tally.hunks for tally in whole if tally.hunks is not None]
-    return replace(made, hunks=sum(hunks) if len(hunks) == len(whole) else None)
+    # A review that failed has no comments to divide, so its hunks are not missing either.
+    hunks = [tally.hunks for tally in whole if tally.reviews]
+    known = [count for count in hunks if count is not None]
+    return replace(made, hunks=sum(known) if known and len(known) == len(hunks) else None)
 
 
 def _counts(tally: Tally) -> tuple[int, ...]:
@@ -232,10 +237,9 @@ def _estimate(clusters: Sequence[Counts]) -> Estimate:
     at = ratio_of(tuple(map(sum, zip(*clusters, strict=True))))
     if at is None:
         return Estimate(None, None)
-    if at in (0, 1) or len(clusters) < 2:
-        # Of 0 and 1 every resample would say the same: the interval of a rate, of what it divides by last.
-        trials = [(counts[-1] * int(at) if at in (0, 1) else counts[-2], counts[-1]) for counts in clusters]
-        return Estimate(at, rate_interval(trials))
+    if at in (0, 1):
+        # Every resample would say the same: the interval of a rate, of what it divides by last.
+        return Estimate(at, rate_interval([(counts[-1] * int(at), counts[-1]) for counts in clusters]))
     return Estimate(at, ratio_interval(clusters))
 
 

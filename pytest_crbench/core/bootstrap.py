@@ -16,8 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 #: Written into result files.
-METHOD = "percentile bootstrap over pull requests, 2000 resamples; at 0 and 1 as for rates"
+METHOD = (
+    "percentile bootstrap over pull requests, 2000 resamples; at 0 and 1 as for rates; where all resamples "
+    "agree, as for a rate with one trial per pull request"
+)
 _RESAMPLES = 2000
+#: Resamples that differ by no more than rounding are equal.
+_SAME = 1e-9
 #: Counts of one pull request: (part, of) once for a ratio, twice for the harmonic mean of two ratios.
 Counts = tuple[int, ...]
 
@@ -39,10 +44,10 @@ def ratio_of(counts: Counts) -> Fraction | None:
 
 
 def ratio_interval(clusters: Sequence[Counts]) -> Interval | None:
-    """Return the interval of the ratio of the sums; None with fewer than two pull requests to draw from."""
+    """Return the interval of the ratio of the sums; None without a ratio."""
     totals = tuple(map(sum, zip(*clusters, strict=True)))
     at = ratio_of(totals)
-    if at is None or len(clusters) < 2:
+    if at is None:
         return None
     chance = random.Random(0)
     drawn = []
@@ -51,7 +56,7 @@ def ratio_interval(clusters: Sequence[Counts]) -> Interval | None:
         found = _quick(sums)
         if found is not None:
             drawn.append(found)
-    return _percentiles(drawn, float(at))
+    return _percentiles(drawn, float(at), sum(1 for counts in clusters if any(counts[1::2])))
 
 
 def mean_interval(values: Sequence[Fraction]) -> Interval:
@@ -62,7 +67,7 @@ def mean_interval(values: Sequence[Fraction]) -> Interval:
     floats = [float(value) for value in values]
     chance = random.Random(0)
     drawn = [sum(chance.choices(floats, k=len(floats))) / len(floats) for _ in range(_RESAMPLES)]
-    return _percentiles(drawn, at)
+    return _percentiles(drawn, at, len(values))
 
 
 def _quick(counts: Counts) -> float | None:
@@ -77,8 +82,12 @@ def _quick(counts: Counts) -> float | None:
     return 2 * first * second / (first * second_of + second * first_of)
 
 
-def _percentiles(drawn: list[float], at: float) -> Interval:
+def _percentiles(drawn: list[float], at: float, size: int) -> Interval:
+    """``size`` is the number of pull requests that say anything."""
     drawn.sort()
+    if drawn[-1] - drawn[0] <= _SAME:
+        # One pull request, or several alike: no spread to learn from, and no certainty either.
+        return wilson(at, size)
     cut = (1 - LEVEL) / 2
     low, high = drawn[int(cut * len(drawn))], drawn[min(int((1 - cut) * len(drawn)), len(drawn) - 1)]
     return Interval(min(low, at), max(high, at))

@@ -83,6 +83,7 @@ class Comparison:
 
     first: Results
     second: Results
+    scoring: str
     pairs: tuple[Pair, ...]
     overall: Difference
     groups: tuple[Difference, ...]
@@ -110,16 +111,23 @@ def compare(first: Results, second: Results, scoring: str | None = None) -> Comp
     the reviewer and tampering.
 
     Raises:
-        UsageError: the runs were made by unlike agents, sandboxes or environments; says which.
+        UsageError: the runs were made by unlike agents, sandboxes or environments, or matched comments in
+            unlike ways; says which.
     """
-    found = differing(first, second)
+    chosen = scoring or shared_scoring(first, second)
+    found = differing(first, second, chosen)
     if found:
+        same = "way of matching" if chosen == "matching" else "agent, sandbox and environments"
         raise UsageError(
             f"{first.source} and {second.source} cannot be compared: {'; '.join(found)}. "
-            "A difference would say nothing about the reviewers. Run both with the same agent, sandbox "
-            "and environments."
+            f"A difference would say nothing about the reviewers. Run both with the same {same}."
         )
-    return pair_up(first, second, scoring)
+    return pair_up(first, second, chosen)
+
+
+def shared_scoring(first: Results, second: Results) -> str:
+    """Return the first scoring that both runs have; where they share none, the first run's first."""
+    return next((name for name in first.scorings if name in second.scorings), first.scorings[0])
 
 
 def pair_up(first: Results, second: Results, scoring: str | None = None) -> Comparison:
@@ -127,7 +135,7 @@ def pair_up(first: Results, second: Results, scoring: str | None = None) -> Comp
 
     ``scoring`` is by default the first that both have.
     """
-    chosen = scoring or next((name for name in first.scorings if name in second.scorings), first.scorings[0])
+    chosen = scoring or shared_scoring(first, second)
     ours, theirs = (
         {k: v for k, v in latest(r.verdicts).items() if k.scoring == chosen} for r in (first, second)
     )
@@ -152,6 +160,7 @@ def pair_up(first: Results, second: Results, scoring: str | None = None) -> Comp
     return Comparison(
         first=first,
         second=second,
+        scoring=chosen,
         pairs=tuple(pairs),
         overall=_difference("", "", pairs),
         groups=_by_facet(pairs),
@@ -162,8 +171,15 @@ def pair_up(first: Results, second: Results, scoring: str | None = None) -> Comp
     )
 
 
-def differing(first: Results, second: Results) -> tuple[str, ...]:
-    """Say in what two runs are unlike, apart from the reviewer; empty if they can be compared."""
+def differing(first: Results, second: Results, scoring: str | None = None) -> tuple[str, ...]:
+    """Say in what two runs are unlike, apart from the reviewer; empty if they can be compared.
+
+    Only what decides outcomes in ``scoring`` counts: no agent has a part in matching, no judge in hidden
+    tests. By default it is the first that both have.
+    """
+    if (scoring or shared_scoring(first, second)) == "matching":
+        matchers = [one for one in _unlike(first, second, "options") if ".matcher" in one.where]
+        return (f"comments were matched in different ways ({_shown(matchers)})",) if matchers else ()
     found: list[str] = []
     if _agent(first) != _agent(second):
         found.append(f"the coding agents differ ({_describe(first, second)})")
@@ -177,9 +193,6 @@ def differing(first: Results, second: Results) -> tuple[str, ...]:
     environments = [(a, b) for a, b in both if _differ(a.environment, b.environment)]
     if environments:
         found.append(_environments(environments))
-    matchers = [one for one in _unlike(first, second, "options") if ".matcher" in one.where]
-    if matchers:
-        found.append(f"comments were matched in different ways ({_shown(matchers)})")
     limits = _unlike(first, second, "limits")
     if limits:
         found.append(f"the limits differ ({_shown(limits)})")

@@ -11,7 +11,7 @@ from . import digest, records
 from .diffs import DiffMap
 from .errors import InfraError, InvalidInstanceError, ReviewerError, StageError
 from .hidden_tests import HiddenTests
-from .identity import environment_name, unmeasured
+from .identity import environment_name, told_apart, unmeasured
 from .lock import ENVIRONMENTS, LockFile
 from .match_stage import matching_key, matching_of, verdict_by_matching
 from .model import Changes, Key, PullRequest, Review, Revision, Tree, Trees, Verdict
@@ -157,8 +157,9 @@ class Evaluation:
     def review(self) -> Review:
         """The review, made once."""
         if self.owner.places.replay is not None:
-            return records.review_from(self._replayed("review"))
-        return records.review_from(self.stage("review", self.review_key, self._make_or_take_over))
+            return told_apart(records.review_from(self._replayed("review")))
+        made = self.stage("review", self.review_key, self._make_or_take_over)
+        return told_apart(records.review_from(made))
 
     def _make_or_take_over(self) -> dict[str, Any]:
         """Take over another run's review only of a reviewer that says which version it is."""

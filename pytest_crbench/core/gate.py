@@ -223,10 +223,10 @@ def _judge(threshold: Threshold, summary: Summary | None, min_coverage: Fraction
         covered = _coverage(group, min_coverage)
         if covered.outcome == "undecided":
             return Condition(label, "undecided", f"{text}, but its {covered.text}")
-    if threshold.metric == "comments_per_pr":
-        known, of = group.totals.reviews, group.totals.evaluations
-        if Fraction(known, of) < min_coverage:
-            return Condition(label, "undecided", f"{text}, but only {known} of {of} reviews are known")
+    found = summary.agreements.get((threshold.facet, threshold.value))
+    known, what = _told(threshold.metric, group, found)
+    if Fraction(known, group.evaluations) < min_coverage:
+        return Condition(label, "undecided", f"{text}, but only {known} of {group.evaluations} {what}")
     return Condition(label, "met" if holds else "not-met", text)
 
 
@@ -242,6 +242,23 @@ def _value(metric: str, group: Group, agreement: Agreement | None) -> Fraction |
             return group.totals.comments_per_pr
         case _:
             return group.strict.value
+
+
+def _told(metric: str, group: Group, agreement: Agreement | None) -> tuple[int, str]:
+    """How many of the group's reviews tell what the metric counts, and what they do in words.
+
+    A number of comments, or a mean over pull requests, can be that of a few of them although nearly all
+    checks are covered: pull requests have one check or a hundred.
+    """
+    match metric:
+        case "pass_rate" | "measured" | "recall" | "line_recall":
+            return group.evaluations, ""
+        case "macro" | "macro_recall":
+            return group.decided, "reviews have a result"
+        case "comments_per_pr":
+            return group.totals.reviews, "reviews are known"
+        case _:
+            return agreement.tally.reviews if agreement else 0, "reviews are known"
 
 
 def _of_agreement(metric: str, agreement: Agreement | None) -> Fraction | None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from . import digest
 from .model import Verdict
 
 if TYPE_CHECKING:
-    from .model import Check, Environment, Instance, Key
+    from .model import Check, Environment, Instance, Key, Review
     from .status import Status
 
 
@@ -42,3 +44,27 @@ def environment_name(wanted: Environment) -> str:
 def log_path(instance: Instance) -> str:
     """Path of an instance's log, relative to the run directory."""
     return f"logs/{instance.dataset}/{instance.id}.log"
+
+
+def told_apart(review: Review) -> Review:
+    """Give every comment an id that no other has: a reviewer that makes its own may use one twice.
+
+    Such an id gets a digest of the comment added, so that the order of the comments plays no part; of
+    comments that are equal in all, the second ends in ``-2``, and so on.
+    """
+    shared = {name for name, count in Counter(c.id for c in review.comments).items() if count > 1}
+    if not shared:
+        return review
+    used = {comment.id for comment in review.comments} - shared
+    comments = []
+    for comment in review.comments:
+        name = comment.id
+        if name in shared:
+            stem = name = f"{name}-{digest.of(dict(vars(comment)))[:12]}"
+            number = 1
+            while name in used:
+                number += 1
+                name = f"{stem}-{number}"
+            used.add(name)
+        comments.append(replace(comment, id=name))
+    return replace(review, comments=tuple(comments))

@@ -15,6 +15,14 @@ from .text import clean
 #: The keys of a row that make its identity, in the order that rows are sorted by.
 IDENTITY = ("dataset", "instance", "check", "scoring", "repeat", "arm")
 
+#: Counts of what became of a review's comments, and of which count each is a part.
+_PARTS = {
+    **dict.fromkeys(("matched", "line_matched", "duplicates", "placeless", "unlabelled"), "comments"),
+    "rejected": "rejected_of",
+}
+_MATCHED = (*_PARTS, "comments", "references", "rejected_of", "hunks", "abstained")
+_MOST = 10**9
+
 
 def plain(value: Any) -> Any:
     """Return ``value`` made of dict, list, str, int, float, bool and None only.
@@ -101,7 +109,7 @@ def from_row(row: Mapping[str, Any], *, where: str = "result row") -> Verdict:
             for stage in read.mapping("usage", optional=True)
         },
         review=dict(read.mapping("review", optional=True)),
-        matching=dict(read.mapping("matching", optional=True)),
+        matching=read.matching(),
         warnings=tuple(str(line) for line in read.sequence("warnings")),
         log=read.maybe("log"),
         cause=read.maybe("cause") or "",
@@ -186,6 +194,20 @@ class _Reader:
             if isinstance(value, bool) or not isinstance(value, int | float):
                 raise self.fail(name, "an object of numbers")
         return dict(found)
+
+    def matching(self) -> dict[str, Any]:
+        """What matching counted: whole numbers that make sense, or nothing could be made of their sums."""
+        found = dict(self.mapping("matching", optional=True))
+        counts = {name: found[name] for name in _MATCHED if found.get(name) is not None}
+        if not all(type(n) is int and 0 <= n <= _MOST for n in counts.values()):
+            raise self.fail("matching", f"counts from 0 to {_MOST:,} of {', '.join(_MATCHED)}")
+        for part, of in _PARTS.items():
+            if counts.get(part, 0) > counts.get(of, 0):
+                raise self.fail("matching", f"no more {part} than {of}")
+        sorts = found.get("categories") or {}
+        if not isinstance(sorts, dict) or not all(type(n) is int and 0 <= n <= _MOST for n in sorts.values()):
+            raise self.fail("matching", "categories as an object of counts")
+        return found
 
     def sequence(self, name: str) -> list[Any]:
         value = self.row.get(name)

@@ -67,6 +67,9 @@ class Group:
     macro: Fraction | None
     macro_interval: Interval | None
     totals: Totals
+    #: Pull requests times repeats that were selected, and those with a verdict in the strict rate.
+    evaluations: int
+    decided: int
 
     @property
     def unmeasured(self) -> int:
@@ -229,7 +232,13 @@ def _group(facet: str, value: str, verdicts: Sequence[Verdict], absent: Sequence
         macro=sum(shares, Fraction(0)) / len(shares) if shares else None,
         macro_interval=macro_interval(clusters),
         totals=totals(verdicts),
+        evaluations=len({_evaluation(key) for key in keys}),
+        decided=len({_evaluation(verdict.key) for verdict in strict}),
     )
+
+
+def _evaluation(key: Key) -> tuple[str, str, int]:
+    return (key.dataset, key.instance, key.repeat)
 
 
 def _rate(verdicts: Sequence[Verdict]) -> Rate:

@@ -23,6 +23,12 @@ def agreement_lines(found: Agreement) -> Iterator[tuple[str, str]]:
     tally = found.tally
     if tally.comments:
         yield "precision", _precision(found)
+    if tally.unselected:
+        yield (
+            "selected",
+            f"{tally.references} of {many(tally.references + tally.unselected, 'reference')} count here: "
+            "recall is of these, precision is of all comments and all references of their reviews",
+        )
     yield "f1", _estimate(found.f1)
     if found.published:
         yield (

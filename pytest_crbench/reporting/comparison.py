@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..core.compare import Comparison, Difference
     from ..core.model import Key
     from ..core.results import Results
+    from ..core.score import Group
     from ..core.status import Status
 
 
@@ -30,7 +31,7 @@ def comparison_text(found: Comparison, *, listed: int = 20) -> list[str]:
     lines = []
     for letter, results in (("A", found.first), ("B", found.second)):
         lines.append(f"{letter}  {_named(results)}")
-        lines += [f"   {line}" for line in bounds_lines(results.summary().overall)]
+        lines += [f"   {line}" for line in bounds_lines(_overall(results, found.scoring))]
     lines.append("")
     groups = [("overall", "", overall), *_worth_showing(found)]
     width = max([18, *(len(printable(value, 32)) for _, value, _ in groups)])
@@ -66,7 +67,7 @@ def comparison_markdown(found: Comparison) -> str:
         f"B is {code(found.second.reviewer)} ({code(found.second.source)})",
         "",
         *(
-            f"- {letter}: {escaped('; '.join(bounds_lines(results.summary().overall)), 1000)}"
+            f"- {letter}: {escaped('; '.join(bounds_lines(_overall(results, found.scoring))), 1000)}"
             for letter, results in (("A", found.first), ("B", found.second))
         ),
         "",
@@ -96,8 +97,9 @@ def comparison_json(found: Comparison) -> dict[str, Any]:
     return {
         "schema": "crbench-comparison",
         "schema_version": 1,
-        "first": _run_json(found.first),
-        "second": _run_json(found.second),
+        "scoring": found.scoring,
+        "first": _run_json(found.first, found.scoring),
+        "second": _run_json(found.second, found.scoring),
         "interval": {"method": PAIRED_METHOD, "level": LEVEL},
         "notes": _notes(found),
         "overall": _group_json(found.overall),
@@ -121,12 +123,16 @@ def comparison_json(found: Comparison) -> dict[str, Any]:
     }
 
 
-def _run_json(results: Results) -> dict[str, Any]:
+def _overall(results: Results, scoring: str) -> Group:
+    return results.summary(scoring=scoring).overall
+
+
+def _run_json(results: Results, scoring: str) -> dict[str, Any]:
     """A run by itself, with both bounds: what it measured is not only what the two have in common."""
     return {
         "source": results.source,
         "reviewer": results.reviewer,
-        "overall": summary_json(results.summary())["overall"],
+        "overall": summary_json(results.summary(scoring=scoring))["overall"],
     }
 
 

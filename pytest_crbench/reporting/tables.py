@@ -11,15 +11,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..core.agreement import Estimate
+from ..core.compare import differing
 from ..core.errors import UsageError
 from ..core.text import printable
 from .escape import escaped
-from .lines import percent, span
+from .lines import coverage_line, percent, span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from ..core.agreement import Agreement
+    from ..core.model import Key
     from ..core.results import Results
     from ..core.score import Summary
 
@@ -58,6 +60,47 @@ def tables(runs: Sequence[Results]) -> list[Table]:
     return [_overview(rows), _by_facet(rows, "context"), _by_language(rows), _by_category(rows)]
 
 
+def remarks(runs: Sequence[Results]) -> list[str]:
+    """Say what keeps the rows from being compared; empty if nothing does."""
+    said: list[str] = []
+    for run in runs:
+        overall = run.summary(scoring="matching").overall
+        if overall.unmeasured:
+            said.append(f"{_named(run)}: {coverage_line(overall)}; its numbers are of what was measured")
+        said += [f"{_named(run)}: {line}" for line in _published(run)]
+    first = runs[0]
+    for other in runs[1:]:
+        unlike = differing(first, other, "matching")
+        said += [f"{_named(first)} and {_named(other)} are not alike: {line}" for line in unlike]
+        if not _same_checks(first, other):
+            said.append(f"{_named(first)} and {_named(other)} are of different checks or repeats")
+    return [printable(line, 1000) for line in said]
+
+
+def _named(run: Results) -> str:
+    return f"{run.reviewer} ({run.source})"
+
+
+def _published(run: Results) -> Iterator[str]:
+    agreement = run.summary(scoring="matching").agreement
+    if agreement is not None and agreement.published:
+        yield "by the published evaluator, with its faults"
+
+
+def _checks(run: Results) -> dict[Key, str | None]:
+    """What was selected, with its digest where a verdict tells it."""
+    digests = {verdict.key: verdict.check_digest for verdict in run.verdicts}
+    return {key: digests.get(key) for key in {*run.planned, *digests} if key.scoring == "matching"}
+
+
+def _same_checks(first: Results, second: Results) -> bool:
+    """Whether two runs selected the same checks, as far as their digests are known."""
+    ours, theirs = _checks(first), _checks(second)
+    return ours.keys() == theirs.keys() and all(
+        digest is None or theirs[key] in (None, digest) for key, digest in ours.items()
+    )
+
+
 def tables_text(found: Iterable[Table]) -> list[str]:
     """Return tables as lines for a terminal."""
     lines: list[str] = []
@@ -91,20 +134,26 @@ def tables_json(found: Iterable[Table]) -> list[dict[str, Any]]:
         {
             "name": table.name,
             "title": table.title,
-            "rows": [dict(zip(table.columns, map(_number, row), strict=True)) for row in table.rows],
+            "rows": [dict(zip(table.columns, _plain(row, table.names), strict=True)) for row in table.rows],
         }
         for table in found
     ]
 
 
-def _number(cell: str) -> float | str | None:
-    """A cell of a table as a number, where it is one; None where nothing is known."""
-    if cell == "-":
-        return None
-    try:
-        return float(cell)
-    except ValueError:
-        return cell
+def _plain(row: Sequence[str], names: int) -> Iterator[int | float | str | None]:
+    """Cells as numbers where they are some; names stay as they are, whatever they look like."""
+    for place, cell in enumerate(row):
+        if cell == "-" and place:
+            yield None
+        elif place < names:
+            yield cell
+        elif cell.isdecimal():
+            yield int(cell)
+        else:
+            try:
+                yield float(cell)
+            except ValueError:
+                yield cell
 
 
 def _row(run: Results) -> _Row:
@@ -129,7 +178,7 @@ def _row(run: Results) -> _Row:
 
 def _overview(rows: Sequence[_Row]) -> Table:
     columns = (
-        *("reviewer", "context", "comments", "per hunk", "noise", "line P", "line R"),
+        *("reviewer", "context", "checks", "measured", "comments", "per hunk", "noise", "line P", "line R"),
         *("P", "P at most", "R", "F1", "95 % interval", "macro F1"),
     )
     return Table("table3", "Reviewers and what they are shown", columns, tuple(map(_overview_row, rows)))
@@ -142,6 +191,8 @@ def _overview_row(row: _Row) -> tuple[str, ...]:
     return (
         row.reviewer,
         row.context,
+        str(row.summary.overall.selected),
+        percent(row.summary.overall.coverage),
         str(found.tally.comments),
         "-" if per_hunk is None else f"{float(per_hunk):.2f}",
         "-" if noise is None else f"{percent(noise[0])} - {percent(noise[1])}",
@@ -158,7 +209,7 @@ def _overview_row(row: _Row) -> tuple[str, ...]:
 
 def _by_facet(rows: Sequence[_Row], facet: str) -> Table:
     values = _values(rows, facet)
-    columns = ("reviewer", "context", *values)
+    columns = ("reviewer", "context", *_headed(values))
     return Table(
         "table4",
         "Recall by the context that a reference needs",
@@ -185,7 +236,8 @@ def _by_category(rows: Sequence[_Row]) -> Table:
     """Recall by category, and how a model sorted the unlabelled comments (--crbench-classify)."""
     values = _values(rows, "category")
     sorts = sorted({name for row in rows for name in row.agreement.categories})
-    columns = ("reviewer", "context", *values, *(f"unlabelled: {printable(name, 40)}" for name in sorts))
+    unlabelled = (f"unlabelled: {printable(name, 40)}" for name in sorts)
+    columns = ("reviewer", "context", *_headed(values), *unlabelled)
     made = tuple(
         (
             row.reviewer,
@@ -202,6 +254,13 @@ def _recalls(row: _Row, facet: str, values: Iterable[str]) -> Iterator[str]:
     for value in values:
         group = row.summary.group(facet, value)
         yield "-" if group is None else percent(group.strict.value)
+
+
+def _headed(values: Iterable[str]) -> Iterator[str]:
+    """Values as headings, none of which is that of another column."""
+    for value in values:
+        shown = printable(value, 40)
+        yield f"{shown} (value)" if shown in ("reviewer", "context") else shown
 
 
 def _values(rows: Sequence[_Row], facet: str) -> tuple[str, ...]:

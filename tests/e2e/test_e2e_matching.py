@@ -124,6 +124,10 @@ def test_what_cannot_be_scored_is_told_before_any_work(folder: Path, tmp_path: P
             ["--crbench-scoring=matching", "--crbench-meaning=vibes"],
             "expected one of judge, embedding, exact",
         ),
+        (
+            ["--crbench-scoring=matching", "--crbench-meaning=exact", "--crbench-classify"],
+            "sorting comments (--crbench-classify) needs a model",
+        ),
         (["--crbench-judge-votes=2"], "expected an odd number"),
         (
             [

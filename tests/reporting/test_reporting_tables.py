@@ -11,6 +11,7 @@ from support.offline import Says, offline
 from pytest_crbench.cli import main as crbench
 from pytest_crbench.core.model import Review, ReviewComment
 from pytest_crbench.core.results import Results
+from pytest_crbench.core.row import IDENTITY
 from pytest_crbench.reporting.results import write_results
 
 NOTES = (("The price is wrong.", 10, "Diff Level"), ("The tax is wrong.", 20, "Repo Level"))
@@ -50,8 +51,8 @@ def test_tables(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     second = run(data, tmp_path / "second", "llm:bm25", [NOTES[0][0], NOTES[1][0]], mode="bm25", model="m-1")
     assert crbench(["tables", str(first), str(second)]) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    assert lines[2].startswith("my|tool - 2 - 0.0 - 50.0 100.0 100.0 50.0 100.0 50.0 50.0")
-    assert lines[3].startswith("m-1 bm25 2 - 0.0 - 0.0 100.0 100.0 100.0 100.0 100.0 100.0")
+    assert lines[2].startswith("my|tool - 2 100.0 2 - 0.0 - 50.0 100.0 100.0 50.0 100.0 50.0 50.0")
+    assert lines[3].startswith("m-1 bm25 2 100.0 2 - 0.0 - 0.0 100.0 100.0 100.0 100.0 100.0 100.0")
     assert "my|tool - 100.0 0.0" in lines, "recall by context"
     assert "my|tool - Python 2 50.0 100.0 50.0 50.0" in lines
 
@@ -65,6 +66,35 @@ def test_tables(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
     assert all("my|tool" not in row for row in rows)
     assert sum("my&#124;tool" in row or "my\\|tool" in row for row in rows) == 4
+
+
+def test_a_name_is_no_number(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("007", "nan", "1e5", "-"):
+        folder = run(data, tmp_path / name, name, ["The price is wrong."])
+        assert crbench(["tables", str(folder), "--json"]) == 0
+        made = json.loads(capsys.readouterr().out)
+        assert {row["reviewer"] for table in made for row in table["rows"]} == {name}
+        assert (made[0]["rows"][0]["comments"], made[0]["rows"][0]["P"]) == (1, 100.0)
+
+
+def test_rows_that_cannot_be_compared_are_told(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = run(data, tmp_path / "first", "a", ["The price is wrong."])
+    second = run(data, tmp_path / "second", "b", ["The price is wrong."])
+    assert crbench(["tables", str(first), str(second)]) == 0
+    assert "note" not in capsys.readouterr().out
+    content = json.loads((second / "results.json").read_text())
+    lost = content["verdicts"].pop()
+    content["not_run"] = [{k: lost[k] for k in (*IDENTITY, "facets")}]
+    for more, lacking in ((content, True), ({**content, "not_run": []}, False)):
+        (second / "results.json").write_text(json.dumps(more))
+        for form in ([], ["--markdown"], ["--json"]):
+            assert crbench(["tables", str(first), str(second), *form]) == 0
+            shown = capsys.readouterr()
+            said = shown.err if form == ["--json"] else shown.out
+            assert ("1 of 2 measured" in said) is lacking, said
+            assert ("of different checks" in said) is not lacking, said
 
 
 def test_a_run_of_another_scoring_has_no_such_tables(
@@ -87,3 +117,25 @@ def test_runs_are_compared_in_one_scoring(
     assert (overall["only_first"], overall["only_second"]) == (1, 1)
     assert crbench(["compare", str(first), str(second), "--scoring=tests", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["overall"]["pairs"] == 0
+
+
+def test_only_what_decides_a_scoring_must_be_alike(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Agents and sandboxes have no part in matching; how comments are matched has none in hidden tests."""
+    first = run(data, tmp_path / "first", "a", ["The price is wrong."])
+    second = run(data, tmp_path / "second", "b", ["Nothing."])
+    content = json.loads((second / "results.json").read_text())
+    content["run"]["agent"] = {"name": "llm", "fingerprint": {"model": "m"}}
+    content["run"]["sandbox"] = {"name": "docker"}
+    # The same review, also scored by a hidden test.
+    content["verdicts"] += [
+        {**v, "scoring": "tests", "matching": {}, "status": "passed"} for v in content["verdicts"]
+    ]
+    (second / "results.json").write_text(json.dumps(content))
+    assert crbench(["compare", str(first), str(second), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["scoring"], found["overall"]["only_first"]) == ("matching", 1)
+    assert [found[side]["overall"]["passed"] for side in ("first", "second")] == [1, 0], "of that scoring"
+    assert crbench(["compare", str(first), str(second), "--scoring=tests"]) == 2
+    assert "the coding agents differ" in capsys.readouterr().err
