@@ -192,12 +192,13 @@ class Evaluation:
         self.owner.places.store.permit()
         try:
             review = self.owner.parts.reviewer.review(task)
+            record = records.reviewed(review)
         except StageError as error:
             self.log(f"review {self.repeat}: {error.status.value}: {error}")
             raise
         self.log(f"review {self.repeat}: {len(review.comments)} comments in {review.duration:.1f} s")
         raw = f"evaluations/{self.name}/{review.raw}" if review.raw else None
-        return {**records.review_to(review), "raw": raw}
+        return {**record, "raw": raw}
 
     @cached_property
     def revision_key(self) -> str:

@@ -9,7 +9,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from . import digest, plainjson
-from .errors import STAGE_ERRORS, InfraError
+from .errors import STAGE_ERRORS, InfraError, ReviewerError
 from .matching import Match, Matching
 from .model import Review, ReviewComment, Revision
 from .status import Status
@@ -108,6 +108,27 @@ def review_from(plain: dict[str, Any]) -> Review:
         _expect(str, made.reviewer)
         _expect((str, NoneType), made.raw)
     return made
+
+
+def reviewed(review: Review) -> dict[str, Any]:
+    """Return what a reviewer gave as plain JSON: a vendor's own may give what is no review.
+
+    Raises:
+        ReviewerError: ``unreadable``.
+    """
+    try:
+        record = review_to(review)
+        sides = {comment.side for comment in review_from(record).comments}
+        if not sides <= {"left", "right"}:
+            raise ValueError(f"a comment on the side {sorted(sides - {'left', 'right'})[0]!r}")
+    except (InfraError, AttributeError, TypeError, ValueError, OverflowError) as error:
+        what = error.__cause__ or error
+        raise ReviewerError(
+            f"the reviewer returned no Review as it should be ({type(what).__name__}: "
+            f"{printable(str(what), 200)})",
+            reason="unreadable",
+        ) from error
+    return record
 
 
 def review_counts(review: Review) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +15,7 @@ from pytest_crbench.core.model import Review, ReviewComment
 from pytest_crbench.core.results import Results
 from pytest_crbench.core.row import from_row, to_row
 from pytest_crbench.core.score import summarise
+from pytest_crbench.core.status import Status
 from pytest_crbench.reporting.agreement import agreement_lines
 
 if TYPE_CHECKING:
@@ -116,6 +118,28 @@ def test_ids_that_a_reviewer_uses_twice_are_told_apart(tmp_path: Path) -> None:
         made.append([verdict.matching["comment"] for verdict in results.verdicts])
     assert made[0] == made[1]
     assert all(name.startswith("mine-") for name in made[0])
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"lines": (1.5, float("nan"))}, "NaN"),
+        ({"side": "RIGHT"}, "a comment on the side 'RIGHT'"),
+        ({"body": None}, "'body'"),
+        ({"id": 7}, "'int'"),
+        (None, "'list' object"),
+    ],
+)
+def test_what_is_no_review_is_the_reviewers_error(
+    tmp_path: Path, changes: dict[str, Any] | None, said: str
+) -> None:
+    """Were it ours, a tool could keep what it is bad at out of its rate."""
+    made: Any = []
+    if changes is not None:
+        made = Review((replace(elsewhere(1)[0], **changes),), "says")
+    (verdict,) = scored(tmp_path, [pull(1, at("Price.", 1))], lambda _: made).verdicts
+    assert (verdict.status, verdict.cause) == (Status.REVIEWER_ERROR, "unreadable")
+    assert said in verdict.reason
 
 
 def test_of_a_part_of_the_references_it_is_said(tmp_path: Path) -> None:
