@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from .errors import InfraError, InvalidInstanceError, TamperedError
 from .status import Status
+from .text import printable
 
 if TYPE_CHECKING:
     from ..runners.protocol import Observation
@@ -44,7 +45,7 @@ def check_head(head: Observation) -> None:
             reason="head-pids",
         )
     if head.foreign:
-        name, file = min(head.foreign.items())
+        name, file = map(printable, min(head.foreign.items()))
         raise InvalidInstanceError(
             f"module {name} was imported from {file} instead of the tree: take it off the environment's "
             "requirements or correct import_roots",
@@ -52,8 +53,8 @@ def check_head(head: Observation) -> None:
         )
     if head.ending == "crashed":
         raise InvalidInstanceError(
-            f"the hidden test crashed the interpreter at the unmodified head: {head.message}. If other "
-            "checks do so too, raise --crbench-memory or --crbench-pids",
+            "the hidden test crashed the interpreter at the unmodified head: "
+            f"{printable(head.message)}. If other checks do so too, raise --crbench-memory or --crbench-pids",
             reason="head-crashed",
         )
     if head.canaries != "behaved":
@@ -71,7 +72,7 @@ def check_head(head: Observation) -> None:
     if head.outcome != "failed":
         raise InvalidInstanceError(
             f"the hidden test does not fail in its call phase at the unmodified head ({head.outcome}: "
-            f"{head.message})",
+            f"{printable(head.message)})",
             reason=f"head-{head.outcome}",
         )
 
@@ -85,11 +86,11 @@ def verdict_of(revised: Observation) -> tuple[Status, str]:
     """
     if revised.canaries == "bent":
         raise TamperedError(
-            f"the revision bends how tests run: {revised.bent}",
+            f"the revision bends how tests run: {printable(revised.bent)}",
             reason="bent",
         )
     if revised.foreign:
-        name, file = min(revised.foreign.items())
+        name, file = map(printable, min(revised.foreign.items()))
         return Status.MISSED, f"module {name} was imported from {file}, not from the revised tree"
     if revised.outcome == "passed":
         if revised.ending == "completed" and revised.canaries == "behaved":

@@ -260,7 +260,9 @@ def only_file(tar: tarfile.TarFile) -> bytes | None:
     """
     try:
         member = tar.next()
-        source = tar.extractfile(member) if member is not None and member.isreg() else None
+        # A sparse file is as long as it says, whatever is in the archive.
+        regular = member is not None and member.isreg() and not member.issparse()
+        source = tar.extractfile(member) if member is not None and regular else None
         return source.read() if source is not None else None
     except (tarfile.TarError, ValueError) as error:
         raise _unusable(error) from error

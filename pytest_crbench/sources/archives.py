@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import lzma
 import stat
@@ -44,7 +45,8 @@ def unpack(archive: Path, writer: TreeWriter) -> None:
         # zipfile's words for unknown compression, bad names and broken fields
         raise _damaged(writer, f"cannot be unpacked ({error})") from error
     except OSError as error:
-        if error.errno is None:  # bz2's word for broken data
+        # bz2's word for broken data, and the system's for a place before the file's beginning
+        if error.errno in (None, errno.EINVAL):
             raise _damaged(writer, f"cannot be unpacked ({error})") from error
         raise InfraError(f"cannot read {archive}: {error.strerror or error}", reason="disk") from error
 

@@ -52,6 +52,35 @@ def broken_bz2() -> bytes:
     return out.getvalue().replace(data[14:20], bytes(6))
 
 
+#: A file of a terabyte, of which nothing is there.
+SPARSE = {
+    "GNU.sparse.major": "0",
+    "GNU.sparse.minor": "1",
+    "GNU.sparse.map": "0,0",
+    "GNU.sparse.size": str(2**40),
+}
+
+
+def early_zip() -> bytes:
+    """A zip whose end says that its first member lies before the file's first byte."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as packed:
+        packed.writestr("p/a", b"content")
+    raw = bytearray(out.getvalue())
+    end = raw.rindex(b"PK\5\6")
+    offset = int.from_bytes(raw[end + 16 : end + 20], "little")
+    raw[end + 16 : end + 20] = (offset + 200).to_bytes(4, "little")
+    return bytes(raw)
+
+
+def foreign(file: str) -> list[dict[str, Any]]:
+    """The records of a run at head in which a module of the tree came from elsewhere."""
+    found = honest(passed=False)
+    return [
+        {**record, "files": {"shop": file}} if record["event"] == "modules" else record for record in found
+    ]
+
+
 def sarif(**result: Any) -> bytes:
     return json.dumps(
         {"version": "2.1.0", "runs": [{"results": [{"message": {"text": "m"}, **result}]}]}
@@ -95,6 +124,7 @@ FOUND: dict[str, tuple[str, Any]] = {
     "a long word that is searched for a URL": ("settings", {"reviewer": "x" * 70_000}),
     "a share of thousands of digits": ("threshold", "9" * 5000),
     "a URL with half an address": ("url", "http://user:secret@[half/simple"),
+    "a user's name that a query hid": ("url", "http://" * 6 + "?/'@"),
     "many users in one URL": ("url", "://" + "a@" * 50_000),
     "many schemes in one URL": ("url", "://" * 30_000),
     "a declaration that is none": ("index-html", ("text/html", b"<![")),
@@ -109,6 +139,8 @@ FOUND: dict[str, tuple[str, Any]] = {
     "a digit that is no number": ("retry-after", "²"),
     "an option in place of a pin": ("uv-output", b"-r x\n"),
     "a compressed file that is damaged": ("zip", broken_bz2()),
+    "a directory before the beginning of its archive": ("zip", early_zip()),
+    "a sparse file as long as it says": ("sandbox-file", pax(**SPARSE)),
     "a member of less than nothing": ("sdist", gzip.compress(pax(size="-512"))),
     "a tree that is too deep": ("sdist", gzip.compress(tar_of("p/" + "d/" * 1500 + "a"))),
     "nothing in place of a tar": ("sandbox-tar", b""),
@@ -122,6 +154,7 @@ FOUND: dict[str, tuple[str, Any]] = {
     "a number that JSON has not": ("model-answer", {"choices": [{"message": {"reasoning_details": [float("nan")]}}]}),
     "arguments nested without end": ("tool-arguments", "[" * 5000),
     "a record that is none": ("test-records", [*honest(passed=False), {"event": "report"}]),
+    "a module whose file steers a terminal": ("test-records", foreign("\0")),
     "a record that is no object": ("test-records", [*honest(passed=False), 1]),
     "a pass of a test that was not collected": ("test-records", honest(passed=True)[1:]),
     "null in place of a record": ("stage-record", b"null"),
