@@ -6,12 +6,12 @@ import base64
 import binascii
 import math
 from array import array
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..core import digest, urls
 from ..core.errors import InfraError
+from ..core.pool import Pool
 from ..core.text import clean
 from .route import EMBEDDINGS
 from .usage import Usage, from_response
@@ -74,19 +74,12 @@ class Embeddings:
         batches = [missing[at : at + self.batch] for at in range(0, len(missing), self.batch)]
         if batches:
             self.model.prepare()
-        with ThreadPoolExecutor(max_workers=self.concurrency) as pool:
+        with Pool(self.concurrency) as pool:
             asked = [pool.submit(self._ask, some) for some in batches]
-            try:
-                for some, answer in zip(batches, asked, strict=True):
-                    vectors, used = answer.result()
-                    usage += used
-                    found.update(zip(some, vectors, strict=True))
-            except (
-                BaseException
-            ):  # an interrupt as well: what waits in the pool would be asked for all the same
-                for answer in asked:
-                    answer.cancel()
-                raise
+            for some, answer in zip(batches, asked, strict=True):
+                vectors, used = answer.result()
+                usage += used
+                found.update(zip(some, vectors, strict=True))
         if len({len(vector) for vector in found.values()}) > 1:
             raise self._unreadable("vectors of different lengths")
         return [found[text] for text in wanted], usage

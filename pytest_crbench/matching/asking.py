@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..core import plainjson
 from ..core.errors import InfraError, StageError
+from ..core.pool import Pool
 from ..core.text import printable
 
 if TYPE_CHECKING:
@@ -75,24 +75,19 @@ def ask_all(ask: Ask, questions: Sequence[Question]) -> tuple[list[Any], dict[st
     spent = Usage()
     values: list[Any] = []
     failed: StageError | None = None
-    with ThreadPoolExecutor(max_workers=CONCURRENCY) as pool:
-        asked = [pool.submit(_ask, ask, question) for question in questions]
-        try:
-            for one in asked:
-                if one.cancelled():
-                    continue
-                try:
-                    value, usage = one.result()
-                except StageError as error:
-                    spent.add(error.usage)
-                    failed = failed or error
-                    pool.shutdown(wait=False, cancel_futures=True)
-                else:
-                    values.append(value)
-                    spent.add(usage)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    with Pool(CONCURRENCY) as pool:
+        for one in [pool.submit(_ask, ask, question) for question in questions]:
+            if one.cancelled():
+                continue
+            try:
+                value, usage = one.result()
+            except StageError as error:
+                spent.add(error.usage)
+                failed = failed or error
+                pool.cancel()
+            else:
+                values.append(value)
+                spent.add(usage)
     if failed:
         failed.usage = dict(spent)
         raise failed

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.diffs import DiffMap
 from ...core.errors import InfraError, ReviewerError, StageError
 from ...core.hunks import hunks
+from ...core.pool import Pool
 from ...core.store import added, write_json
 from ...core.text import printable
 from ..formats import ParseContext, Parsed, Unreadable, tagged
@@ -179,15 +179,9 @@ class _Work:
         return self.reviewer.open_index(self.task.head, self.task.log)
 
     def _ask_all(self, asked: list[_Asked], search: Search | None) -> None:
-        with ThreadPoolExecutor(max_workers=CONCURRENCY) as pool:
-            waiting = [pool.submit(self._one, one, search) for one in asked]
-            try:
-                for future in waiting:
-                    future.result()
-            except BaseException:
-                for future in waiting:
-                    future.cancel()
-                raise
+        with Pool(CONCURRENCY) as pool:
+            for future in [pool.submit(self._one, one, search) for one in asked]:
+                future.result()
 
     def _one(self, one: _Asked, search: Search | None) -> None:
         if search is not None:
