@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -200,16 +200,15 @@ def _method(
     from .models import embeddings
     from .retrieval.embedding import ByEmbedding
 
-    found = embeddings(settings, run, who=f"the reviewer {PREFIX}{mode}", environ=environ)
     spent, lock = [Usage()], Lock()
 
-    def embed(texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        vectors, usage = found.embed(texts)
+    def count(usage: Usage) -> None:
         with lock:
             spent[0] += usage
-        return vectors
 
-    return Counted(ByEmbedding(embed, found.identity), lambda: spent[0])
+    made = embeddings(settings, run, who=f"the reviewer {PREFIX}{mode}", environ=environ)
+    found = replace(made, spent=count)
+    return Counted(ByEmbedding(found, found.identity), lambda: spent[0])
 
 
 def _open_index(settings: Settings, counted: Counted, tree: Tree, log: Callable[[str], None]) -> Search:
@@ -218,7 +217,17 @@ def _open_index(settings: Settings, counted: Counted, tree: Tree, log: Callable[
 
     before = counted.used()
     make = partial(open_index, tree, counted.method, cache=settings.cache, log=log)
-    return Search(with_room(make, partial(cache_items, settings.cache), log), counted.used, before)
+    try:
+        index = with_room(make, partial(cache_items, settings.cache), log)
+    except StageError as error:
+        error.usage = _embedded(before, counted.used())
+        raise
+    return Search(index, counted.used, before)
+
+
+def _embedded(before: Usage, now: Usage) -> dict[str, float]:
+    calls, tokens = now.calls - before.calls, now.tokens - before.tokens
+    return {"embedding_calls": calls, "embedding_tokens": tokens} if calls else {}
 
 
 @dataclass(frozen=True)
@@ -237,9 +246,7 @@ class Search:
     @property
     def usage(self) -> dict[str, float]:
         """Calls and tokens of embeddings, to stand beside those of the model that reviews."""
-        now = self.used()
-        calls, tokens = now.calls - self.before.calls, now.tokens - self.before.tokens
-        return {"embedding_calls": calls, "embedding_tokens": tokens} if calls else {}
+        return _embedded(self.before, self.used())
 
     def find(self, query: str, count: int, without: tuple[str, tuple[int, int]] | None) -> Sequence[Found]:
         """Search; see `retrieval.index.Index.find`.

@@ -17,7 +17,7 @@ from .route import EMBEDDINGS
 from .usage import Usage, from_response
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from .client import Model
     from .vectors import VectorCache
@@ -37,6 +37,7 @@ class Embeddings:
 
     ``model`` says where and with which key, patience and budget; its sampling is not used. Of a text its
     first ``text_limit`` characters count.
+    ``spent`` is told what each answer used, also where a later one fails.
     """
 
     model: Model
@@ -44,6 +45,7 @@ class Embeddings:
     batch: int = BATCH
     concurrency: int = CONCURRENCY
     text_limit: int = TEXT_LIMIT
+    spent: Callable[[Usage], None] | None = None
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -80,8 +82,13 @@ class Embeddings:
                 vectors, used = answer.result()
                 usage += used
                 found.update(zip(some, vectors, strict=True))
-        if len({len(vector) for vector in found.values()}) > 1:
-            raise self._unreadable("vectors of different lengths")
+        lengths = sorted({len(vector) for vector in found.values()})
+        if len(lengths) > 1:
+            said = "vectors of different lengths"
+            if known:
+                said += f" ({', '.join(map(str, lengths))}; some are of an earlier run: if another model has "
+                said += "this name now, name another --crbench-cache)"
+            raise self._unreadable(said)
         return [found[text] for text in wanted], usage
 
     def _ask(self, texts: Sequence[str]) -> tuple[list[array[float]], Usage]:
@@ -94,6 +101,8 @@ class Embeddings:
         usage = from_response(body.get("usage"), prompt_characters=characters, completion_characters=0)
         if model.ledger:
             model.ledger.add(usage)
+        if self.spent:
+            self.spent(usage)
         vectors = self._read(body["data"], len(texts))
         if self.vectors:
             self.vectors.put({self._key(text): v for text, v in zip(texts, vectors, strict=True)})

@@ -88,6 +88,7 @@ def _unit(vectors: Sequence[Sequence[float]]) -> Any:
     import numpy
 
     made = numpy.asarray(vectors, dtype="float32")
-    lengths = numpy.linalg.norm(made, axis=1, keepdims=True)
+    # In 64 bits: the square of a large number of 32 is none.
+    lengths = numpy.sqrt(numpy.einsum("ij,ij->i", made, made, dtype="float64"))
     lengths[lengths == 0] = 1.0
-    return made / lengths
+    return (made / lengths[:, None]).astype("float32")

@@ -150,6 +150,15 @@ def test_what_is_no_answer_is_an_error_and_never_a_vector(answer: Step, reason: 
     assert len(server.embedded) == 1
 
 
+def test_another_model_under_a_known_name_is_said_with_the_way_out(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path / "v.sqlite")
+    with serving() as server:
+        make(server, vectors=cache).embed(["one"])
+        server.embeddings = vectors(lambda _text: [1.0, 2.0])
+        with pytest.raises(InfraError, match=r"\(2, 3; some are of an earlier run.*--crbench-cache"):
+            make(server, vectors=cache).embed(["one", "two"])
+
+
 def test_base64_is_read_where_a_server_sends_it_unasked() -> None:
     packed = base64.b64encode(struct.pack("2f", 1.5, -2.0)).decode()
     with serving(lambda _body: raw(json.dumps({"data": [{"embedding": packed}]}))) as server:

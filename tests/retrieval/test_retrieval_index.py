@@ -16,7 +16,7 @@ from pytest_crbench.core.errors import InfraError
 from pytest_crbench.core.eviction import cache_items, evict
 from pytest_crbench.core.model import Tree
 from pytest_crbench.retrieval.bm25 import Bm25
-from pytest_crbench.retrieval.embedding import ByEmbedding
+from pytest_crbench.retrieval.embedding import ByEmbedding, _unit
 from pytest_crbench.retrieval.index import Index, open_index
 
 
@@ -172,6 +172,10 @@ def test_embeddings_rank_by_angle_and_are_asked_for_once(tree: Tree, tmp_path: P
     assert (best.path, best.lines) == (chunk.path, chunk.lines)
     assert best.score == pytest.approx(1.0, abs=1e-5)
     assert asked == [len(index.chunks), 1]
+
+
+def test_large_numbers_have_an_angle_too() -> None:
+    assert _unit([[3e30, 4e30], [0, 0]]).tolist() == [[pytest.approx(0.6), pytest.approx(0.8)], [0, 0]]
 
 
 def test_a_model_that_changed_its_vectors_is_an_error(tree: Tree, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.fixture_trees import FILES, write
-from support.openai_server import OpenAIServer, Step, answer, status, vectors
+from support.openai_server import OpenAIServer, Step, answer, raw, status, vectors
 from support.reviewing import asked_about, by_file, question, snippets
 
 from pytest_crbench.core.errors import InfraError, UsageError
@@ -123,6 +123,16 @@ def test_an_endpoint_of_embeddings_that_fails_is_nobodys_score(task: ReviewTask,
         reviewer("embedding", server, tmp_path / "cache").review(task)
     assert caught.value.reason == "unauthorized"
     assert server.requests == []
+
+
+def test_what_an_index_used_that_failed_is_told(task: ReviewTask, tmp_path: Path) -> None:
+    bad = raw('{"data": [], "usage": {"prompt_tokens": 7}}')
+    with (
+        OpenAIServer(by_file({}), embeddings=lambda _body: bad) as server,
+        pytest.raises(InfraError, match="0 vectors for") as caught,
+    ):
+        reviewer("embedding", server, tmp_path / "cache").review(task)
+    assert caught.value.usage == {"embedding_calls": 1, "embedding_tokens": 7}
 
 
 def test_a_question_too_long_with_snippets_is_asked_without(task: ReviewTask, tmp_path: Path) -> None:
