@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from .collect import CheckItem
-from .core.errors import StageError
+from .core.errors import CrbenchError, StageError
 from .core.identity import unmeasured
 from .core.model import Verdict
-from .core.row import to_row
+from .core.row import from_row, to_row
 from .core.secrets import scrubbed_value
 from .core.status import Status
 from .core.text import REASON_LIMIT, printable
@@ -83,7 +83,7 @@ class OutcomePlugin:
         elif found is None and report.passed:
             # Somebody overrode crbench_verdict: what it gives is the verdict, or there is none.
             value = item.funcargs.get("crbench_verdict")
-            return value if isinstance(value, Verdict) else None
+            return _readable(item, value) if isinstance(value, Verdict) else None
         return found
 
     @pytest.hookimpl(tryfirst=True)
@@ -102,6 +102,15 @@ def _log(config: pytest.Config, verdict: Verdict) -> str:
         return ""
     path = state.invocation.run / verdict.log
     return f"\nlog: {shown_path(path)}" if path.is_file() else ""
+
+
+def _readable(item: CheckItem, value: Verdict) -> Verdict:
+    """A verdict of a vendor's own that no result file could hold would end the whole run."""
+    try:
+        return from_row(to_row(value), where="the fixture crbench_verdict")
+    except CrbenchError as error:
+        said = printable(str(error), REASON_LIMIT)
+        return unmeasured(item.instance_, item.check, item.key, Status.INFRA_ERROR, said, cause="fixture")
 
 
 def _of_error(item: CheckItem, error: BaseException | None) -> Verdict:

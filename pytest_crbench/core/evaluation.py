@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from traceback import format_exception
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
@@ -196,6 +197,16 @@ class Evaluation:
         except StageError as error:
             self.log(f"review {self.repeat}: {error.status.value}: {error}")
             raise
+        except Exception as error:
+            if type(self.owner.parts.reviewer).__module__.partition(".")[0] == __name__.partition(".")[0]:
+                raise
+            # An object of the vendor's own: it crashed, as a program of the vendor's does.
+            self.log(f"review {self.repeat}: {''.join(format_exception(error))}")
+            raise ReviewerError(
+                f"the reviewer {self.owner.parts.reviewer.name} raised {type(error).__name__}: "
+                f"{printable(str(error), 300)}",
+                reason="crashed",
+            ) from error
         self.log(f"review {self.repeat}: {len(review.comments)} comments in {review.duration:.1f} s")
         raw = f"evaluations/{self.name}/{review.raw}" if review.raw else None
         return {**record, "raw": raw}

@@ -142,6 +142,15 @@ def test_what_is_no_review_is_the_reviewers_error(
     assert said in verdict.reason
 
 
+def test_a_reviewer_object_that_raises_has_crashed(tmp_path: Path) -> None:
+    def broken(_: Instance) -> Review:
+        raise KeyError("price")
+
+    (verdict,) = scored(tmp_path, [pull(1, at("Price.", 1))], broken).verdicts
+    assert (verdict.status, verdict.cause) == (Status.REVIEWER_ERROR, "crashed")
+    assert "KeyError: 'price'" in verdict.reason
+
+
 def test_of_a_part_of_the_references_it_is_said(tmp_path: Path) -> None:
     pulls = [pull(1, at("Price.", 1), at("Tax.", 30), at("Name.", 60))]
     perfect = lambda i: Review(tuple(c.comment for c in i.checks), "says")  # noqa: E731
