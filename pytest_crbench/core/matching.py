@@ -14,6 +14,17 @@ if TYPE_CHECKING:
 
     from .model import ReviewComment
 
+#: Lines that a comment may span before it is one about its file (references of AACR-Bench: 73 at most).
+LONGEST = 100
+
+
+def lines_of(comment: ReviewComment) -> tuple[int, int] | None:
+    """Return the lines that a comment is about, in order; None if they say no more than its file does."""
+    if comment.lines is None:
+        return None
+    first, last = sorted(comment.lines)
+    return (first, last) if first >= 1 and last - first < LONGEST else None
+
 
 @dataclass(frozen=True)
 class MatchTask:

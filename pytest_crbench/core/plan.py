@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .matching import lines_of
 from .model import Key
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Plan:
         """Whether a check can be scored so: it has a hidden test, or a place where a comment can match it."""
         if scoring == "tests":
             return bool(check.test)
-        return check.comment.path is not None and (check.comment.lines is not None or self.file_level)
+        return check.comment.path is not None and (lines_of(check.comment) is not None or self.file_level)
 
     def all_of(self, datasets: Iterable[Dataset]) -> Iterator[Planned]:
         """Yield every measurement of some datasets, in order."""

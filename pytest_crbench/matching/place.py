@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ..core.errors import UsageError
+from ..core.matching import LONGEST, lines_of
 from ..core.text import printable
 
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from ..core.model import ReviewComment, Side
 
 FileLevel = Literal["nothing", "file"]
-#: Lines that a comment may span before it is one about its file (references of AACR-Bench: 73 at most).
-LONGEST = 100
 #: The distance of two comments that only share a file: more than any tolerance.
 FILE_DISTANCE = 1_000_000
 _MOST_TOLERANCE = 10_000
@@ -90,14 +89,6 @@ def place_of(comment: ReviewComment, renames: Renames) -> Place | None:
         return None
     path = renames.on_side(comment.path, comment.side)
     return Place(path, comment.side, renames.at_head(comment.path, comment.side), lines_of(comment))
-
-
-def lines_of(comment: ReviewComment) -> tuple[int, int] | None:
-    """Return the lines that a comment is about, in order; None if they say no more than its file does."""
-    if comment.lines is None:
-        return None
-    first, last = sorted(comment.lines)
-    return (first, last) if first >= 1 and last - first < LONGEST else None
 
 
 def distance(one: tuple[int, int], other: tuple[int, int]) -> int:

@@ -142,6 +142,15 @@ def test_what_is_no_review_is_the_reviewers_error(
     assert said in verdict.reason
 
 
+def test_a_reference_that_nothing_can_match_is_no_check(tmp_path: Path) -> None:
+    """It spans too many lines to be a place: as one without lines, it is a check where files are places."""
+    pulls = [pull(1, at("Price.", 1), comment("All.", path="shop.py", from_line=1, to_line=101))]
+    perfect = lambda i: Review(tuple(c.comment for c in i.checks), "says")  # noqa: E731
+    for folder, level, checks in (("without", "nothing", 1), ("with", "file", 2)):
+        overall = scored(tmp_path / folder, pulls, perfect, file_level=level).summary().overall
+        assert (overall.passed, overall.selected) == (checks, checks)
+
+
 def test_a_reviewer_object_that_raises_has_crashed(tmp_path: Path) -> None:
     def broken(_: Instance) -> Review:
         raise KeyError("price")
