@@ -68,7 +68,7 @@ def test_a_comment_that_claims_every_place(name: str) -> None:
     """A review gives each comment the lines 1 to 99999 of its file, line 0, or no path at all: it need not
     know where a problem is, and is at the place of every reference.
 
-    Defence: what names no place matches nothing (matching/place.py)
+    Defence: what names no place matches nothing (core/matching.py)
     """
     comments = [replace(comment(f"c{r.id}", body=r.body), **NOWHERE[name]) for r in REFERENCES]
     assert found(naive(), comments) == len(REFERENCES)
