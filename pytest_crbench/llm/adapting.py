@@ -27,7 +27,8 @@ _REFUSAL = re.compile(
 class Adapting:
     """Asks a model, and leaves out what its endpoint refuses of the sampling parameters.
 
-    What is refused is remembered beside the shared answers, so that no run asks that twice. Until the first
+    What is refused is remembered beside the shared answers, so that no run asks that twice; but only once an
+    answer came without it. Until the first
     answer is here only one question is under way: a refusal is met once. Threads may share it.
     """
 
@@ -35,8 +36,7 @@ class Adapting:
         self.model = model
         self._first = Lock()
         self._settled = False
-        self._refused = tuple(name for name in _DISPENSABLE if self._known(name))
-        self._fitting = _without(model, self._refused)
+        self._set(tuple(name for name in _DISPENSABLE if self._known(name)))
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -70,19 +70,30 @@ class Adapting:
             return answer
 
     def _complete(self, *arguments: Any, **more: Any) -> Completion:
+        left_out: list[str] = []
         while True:
+            asked = self._fitting  # other threads may leave something out meanwhile
             try:
-                return self._fitting.complete(*arguments, **more)
+                answer = asked.complete(*arguments, **more)
             except InfraError as error:
-                name = self._refusal(error)
+                name = self._refusal(error, asked)
                 if name is None:
+                    # It was not that: a message may name a parameter that it only repeats.
+                    self._set(tuple(known for known in self._refused if known not in left_out))
                     raise
-                self._remember(name)
+                if name not in self._refused:
+                    left_out.append(name)
+                    self._set((*self._refused, name))
+            else:
+                for name in left_out:
+                    self._remember(name)
+                return answer
 
-    def _refusal(self, error: InfraError) -> str | None:
+    @staticmethod
+    def _refusal(error: InfraError, asked: Model) -> str | None:
         if error.reason != "rejected":
             return None
-        sent, said = _sampling(self._fitting), str(error)
+        sent, said = _sampling(asked), str(error)
         for name in _DISPENSABLE:
             # top_k is no parameter of the protocol: whatever is wrong with it, it can be left out.
             if (
@@ -93,6 +104,10 @@ class Adapting:
                 return name
         return None
 
+    def _set(self, refused: tuple[str, ...]) -> None:
+        self._refused = refused
+        self._fitting = _without(self.model, refused)
+
     def _question(self, name: str) -> dict[str, Any]:
         identity = self.model.identity
         return {"refused": name, "model": identity["model"], "base_url": identity["base_url"]}
@@ -102,10 +117,6 @@ class Adapting:
         return bool(cache and cache.get(cache.key(self._question(name))))
 
     def _remember(self, name: str) -> None:
-        if name in self._refused:
-            return  # another thread met it too
-        self._refused = (*self._refused, name)
-        self._fitting = _without(self.model, self._refused)
         if cache := self.model.cache:
             question = self._question(name)
             cache.put(cache.key(question), question, {"refused": True})
