@@ -85,7 +85,8 @@ def of_status(status: int, said: str, headers: Mapping[str, str], where: str) ->
     if status == 404:
         return Failure(
             "not-found",
-            f"{message}. Check --crbench-model and --crbench-base-url (it ends in /v1).",
+            f"{message}. Check --crbench-model and --crbench-base-url (it ends in /v1), or the options that "
+            "name a model or an endpoint for the reviewer, the judge or embeddings alone.",
             retry=False,
         )
     return Failure(
