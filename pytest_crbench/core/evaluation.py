@@ -9,29 +9,25 @@ from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from . import digest, records
-from .diffs import DiffMap
-from .errors import InfraError, InvalidInstanceError, ReviewerError, StageError
+from .errors import ReviewerError, StageError
+from .ground import Ground
 from .hidden_tests import HiddenTests
-from .identity import environment_name, told_apart, unmeasured
-from .lock import ENVIRONMENTS, LockFile
+from .identity import told_apart, unmeasured
 from .match_stage import matching_key, matching_of, verdict_by_matching
-from .model import Changes, Key, PullRequest, Review, Revision, Tree, Trees, Verdict
+from .model import Changes, Key, Review, Revision, Verdict
 from .secrets import scrubbed_patch
 from .status import Status
 from .store import added, write_bytes
 from .tasks import AgentTask, ReviewTask
-from .text import REASON_LIMIT, decode, printable
+from .text import REASON_LIMIT, printable
 from .totals import SHARED_STAGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from ..sandbox.protocol import EnvironmentRef, Sandbox
-    from .evaluate import Evaluator, Workspace
     from .matching import Matching
-    from .model import Check, Instance, Scoring
+    from .model import Check, Scoring
 
 
 #: The stage of each scoring's own that says nothing of the other.
@@ -39,105 +35,11 @@ _NOT_OF: dict[Scoring, str] = {"tests": "matching", "matching": "revision"}
 
 
 @dataclass
-class Evaluation:
-    """One instance under way, in one repeat and arm. Each property is a stage or what a stage needs."""
+class Evaluation(Ground):
+    """One instance under way, in one repeat and arm. Each property is a stage."""
 
-    owner: Evaluator
-    instance: Instance
-    repeat: int
-    arm: str
-    name: str
     #: What attempts at a stage used that failed.
     spent: dict[str, dict[str, float]] = field(default_factory=dict)
-
-    def log(self, line: str) -> None:
-        """Append a line to the instance's log."""
-        self.owner.places.log(f"{self.instance.dataset}/{self.instance.id}", line)
-
-    @property
-    def directory(self) -> Path:
-        """Where this evaluation's files go."""
-        path = self.owner.places.run / "evaluations" / self.name
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InfraError(
-                f"cannot make {path}: {error.strerror}. Free some space or choose another --crbench-run-dir; "
-                "what was measured before is kept.",
-                reason="disk",
-            ) from error
-        return path
-
-    @cached_property
-    def trees(self) -> Trees:
-        """Base and head, fetched and verified.
-
-        Raises:
-            StageError: if they cannot be had; told once to every process of the run.
-        """
-        trees: Trees = self._recorded(
-            f"sources/{self.instance.dataset}/{self.instance.id}",
-            lambda: self.owner.parts.trees(self.instance, False, self.log),
-        )
-        return trees
-
-    @cached_property
-    def workspace(self) -> Workspace:
-        """The two-commit repository."""
-        return self.owner.parts.workspace(self.instance, self.trees, self.log)
-
-    @cached_property
-    def pull_request(self) -> PullRequest:
-        """What a reviewer is given."""
-        if not self.owner.repository:
-            # What was made elsewhere is looked up by the instance's id.
-            return PullRequest(self.instance.title, self.instance.body, "", "", "", self.instance.language)
-        return PullRequest(
-            title=self.instance.title,
-            body=self.instance.body,
-            base=self.workspace.base,
-            head=self.workspace.head,
-            diff=decode(self.workspace.diff),
-            language=self.instance.language,
-        )
-
-    @cached_property
-    def diff(self) -> DiffMap | None:
-        """The diff of the pull request; None if there is no repository."""
-        return DiffMap(self.workspace.diff) if self.owner.repository else None
-
-    @cached_property
-    def environment(self) -> EnvironmentRef:
-        """The environment of the hidden tests, built."""
-        wanted = self.instance.environment
-        name = environment_name(wanted)
-        built: EnvironmentRef = self._recorded(
-            f"environments/{name}", lambda: self.owner.parts.backend.environment(wanted)
-        )
-        LockFile(self.owner.places.run).note(
-            ENVIRONMENTS,
-            name,
-            {
-                "digest": built.digest,
-                "python": built.python,
-                "specifier": wanted.python,
-                "pins": list(built.pins),
-                "base": {"name": built.base_name, "id": built.base_id},
-            },
-        )
-        return built
-
-    def _recorded(self, name: str, make: Callable[[], Any]) -> Any:
-        """Make something that every process needs for itself; a failure is recorded once for all of them."""
-        made: list[Any] = []
-        store = self.owner.places.store
-
-        def compute() -> dict[str, Any]:
-            made.append(make())
-            return {}
-
-        store.stage(name, "made", compute, log=self.log).unwrap()
-        return made[0] if made else make()
 
     @cached_property
     def review_key(self) -> str:
@@ -186,7 +88,7 @@ class Evaluation:
             repeat=self.repeat,
             log=self.log,
             head=self.trees.head if self.owner.repository else None,
-            sandbox=self._agent_sandbox if self.owner.repository else None,
+            sandbox=self.agent_sandbox if self.owner.repository else None,
             repository=self.owner.repository,
         )
         # Once more: trees and workspace may have taken their time.
@@ -265,30 +167,13 @@ class Evaluation:
             diff=self.workspace.diff,
             head=self.trees.head,
             checkout=self.workspace.copy_to,
-            sandbox=self._agent_sandbox,
+            sandbox=self.agent_sandbox,
             capture=lambda edited: parts.capture(self.trees.head, edited),
             fixed=self.fixed,
             directory=self.directory,
             repeat=self.repeat,
             log=self.log,
         )
-
-    def _agent_sandbox(self) -> AbstractContextManager[Sandbox]:
-        """Open a fresh sandbox for a model's commands: head, and the two-commit repository."""
-        return self.owner.parts.backend.open(
-            self.environment, self.trees.head, limits=self.owner.limits, git=self.workspace.git_dir
-        )
-
-    def fixed(self) -> Tree:
-        """Return the fixed tree; only the ``reference`` agent and ``crbench validate`` may ask.
-
-        Raises:
-            StageError: if the instance has none, or it cannot be had.
-        """
-        fixed = self.owner.parts.trees(self.instance, True, self.log).fixed
-        if fixed is None:
-            raise InvalidInstanceError(f"instance {self.instance.id} has no fixed tree", reason="no-fixed")
-        return fixed
 
     @cached_property
     def changes(self) -> Changes:
