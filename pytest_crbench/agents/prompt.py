@@ -26,7 +26,10 @@ _FINDING_LIMIT = 8_000
 _TITLE_LIMIT = 500
 _DESCRIPTION_LIMIT = 20_000
 
-_OWN = fences.tags("pull_request_title", "pull_request_description", "pull_request_diff", "review_finding")
+_OWN = fences.tags(
+    *("pull_request_title", "pull_request_description", "pull_request_diff", "pull_request_files"),
+    "review_finding",
+)
 
 
 @dataclass(frozen=True)
