@@ -8,6 +8,7 @@ import signal
 import subprocess
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -47,6 +48,8 @@ class Hanging:
             text=True,
             errors="replace",
             start_new_session=True,
+            # Under nohup the signal is ignored, also by all that is started.
+            preexec_fn=partial(signal.signal, signal.SIGHUP, signal.SIG_DFL),
         )
         try:
             until(lambda: process.poll() is not None or (self.measured() and self.hangs()))
