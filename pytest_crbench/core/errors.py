@@ -9,16 +9,17 @@ from typing import ClassVar
 
 from .secrets import scrubbed
 from .status import Status
+from .text import harmless
 
 
 class CrbenchError(Exception):
     """Anything that this package reports to its user by message, without a traceback.
 
-    The message never holds a credential, whatever it quotes.
+    The message never holds a credential, nor what steers a terminal, whatever it quotes.
     """
 
     def __init__(self, message: str = "") -> None:
-        super().__init__(scrubbed(message))
+        super().__init__(harmless(scrubbed(message)))
 
 
 class UsageError(CrbenchError):

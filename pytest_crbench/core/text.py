@@ -30,6 +30,11 @@ def clean(text: str) -> str:
     return _SURROGATE.sub("\ufffd", text)
 
 
+def harmless(text: str) -> str:
+    """The same text over any number of lines, without what steers a terminal or cannot be seen."""
+    return _INVISIBLE.sub("\ufffd", _CONTROL.sub(" ", clean(text)))
+
+
 def printable(text: str, limit: int = 300) -> str:
     """One line for a terminal or the log of a CI job, at most ``limit`` long.
 

@@ -186,11 +186,18 @@ def _contradiction(records: Records) -> str:
     returned = next((r for r in records if r["event"] == "returned"), {"raised": "", "patched": ()})
     if returned["patched"]:
         return f"what runs the test was patched: {', '.join(returned['patched'])}"
+    odd = next((r for r in records if r.get("when") in ("setup", "teardown") and _odd(r)), None)
+    if odd:
+        return f"a {odd['when']} that passed with an exception"
     raised = returned["raised"]
     call = next((r for r in records if r.get("when") == "call"), None)
     if raised and call and call["outcome"] == "passed" and not call["exception"] and not call["xfail"]:
         return f"a test that raised {raised} was reported as passed"
     return ""
+
+
+def _odd(report: dict[str, Any]) -> bool:
+    return bool(report["outcome"] == "passed" and report["exception"] and not report["xfail"])
 
 
 def _canaries(records: Records, must_pass: tuple[str, str], must_fail: tuple[str, str]) -> Canaries:

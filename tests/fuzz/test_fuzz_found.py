@@ -81,6 +81,16 @@ def foreign(file: str) -> list[dict[str, Any]]:
     ]
 
 
+def odd_setup() -> list[dict[str, Any]]:
+    """The records of a pass whose hidden test was set up well, and not."""
+    return [
+        {**record, "exception": " "}
+        if record.get("when") == "setup" and record["test"].startswith("test_h")
+        else record
+        for record in honest(passed=True)
+    ]
+
+
 def sarif(**result: Any) -> bytes:
     return json.dumps(
         {"version": "2.1.0", "runs": [{"results": [{"message": {"text": "m"}, **result}]}]}
@@ -155,9 +165,15 @@ FOUND: dict[str, tuple[str, Any]] = {
     "arguments nested without end": ("tool-arguments", "[" * 5000),
     "a record that is none": ("test-records", [*honest(passed=False), {"event": "report"}]),
     "a module whose file steers a terminal": ("test-records", foreign("\0")),
+    "a set-up that passed with an exception": ("test-records", odd_setup()),
     "a record that is no object": ("test-records", [*honest(passed=False), 1]),
     "a pass of a test that was not collected": ("test-records", honest(passed=True)[1:]),
     "null in place of a record": ("stage-record", b"null"),
+    "a failure whose words run backwards": (
+        "stage-record",
+        b'{"key": "k", "value": null, "seconds": 0, "error": {"status": "reviewer_error", "message": "\xe2\x80\xaeabc", '
+        b'"reason": "x"}, "seal": "", "digest": "f22d10a0f23cd917aaa22839ff5f3f338e68500cb8bb447a7bacaf836c63827f"}',
+    ),
     "a record nested without end": ("stage-record", b"[" * 100_000),
     "a review of comments with half a range": ("review-record", {"comments": [{"id": "", "body": "", "lines": [1]}], "reviewer": ""}),
     "a revision with a file elsewhere": ("revision-record", {"patch": "/etc/passwd", "sha256": "0", "agent": "", "stop_reason": ""}),
