@@ -128,9 +128,14 @@ def test_a_bundled_pull_request_in_every_mode(folder: Path, cache: Path, mode: s
     with OpenAIServer(model({}, "<end/>"), embeddings=vectors(letters)) as server:
         options = (*endpoint(server), "--crbench-embedding-model=letters", BUNDLED)
         done = review(folder, None, cache, f"llm:{mode}", *options)
-    assert set(done.statuses().values()) == {"missed"}, done.output
-    check = next(iter(done.statuses())).partition("::")[2]
-    usage = row(done, check)["usage"]["review"]
+        statuses = done.statuses()
+        assert set(statuses.values()) == {"missed"}, done.output
+        check = next(iter(statuses)).partition("::")[2]
+        usage = row(done, check)["usage"]["review"]
+        asked = (len(server.requests), len(server.embedded))
+        again = review(folder, None, cache, f"llm:{mode}", *options)
+        assert (len(server.requests), len(server.embedded)) == asked, "a second run asked again"
+    assert again.statuses() == statuses
     assert usage["calls"] == len(server.requests) >= 3
     assert usage.get("embedding_calls", 0) == len(server.embedded)
     assert bool(server.embedded) == (mode == "embedding")
