@@ -7,25 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.git_diffs import diff_of
 
-from pytest_crbench.core import digest
 from pytest_crbench.core.diffs import DiffMap, unquoted
-from pytest_crbench.core.model import Tree, Trees
-from pytest_crbench.workspace.repository import build
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def diff_of(root: Path, base: dict[str, bytes], head: dict[str, bytes]) -> bytes:
-    sides = []
-    for side, files in (("base", base), ("head", head)):
-        (root / side).mkdir(parents=True)
-        for path, content in files.items():
-            (root / side / path).parent.mkdir(parents=True, exist_ok=True)
-            (root / side / path).write_bytes(content)
-        sides.append(Tree(root / side, digest.of_tree(root / side)))
-    return build(Trees(*sides), title="t", body="", cache=root / "cache").diff
 
 
 def lines(count: int, **changed: bytes) -> bytes:

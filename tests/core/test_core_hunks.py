@@ -5,25 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from support.git_diffs import diff_of
 
-from pytest_crbench.core import digest
 from pytest_crbench.core.hunks import hunks
-from pytest_crbench.core.model import Tree, Trees
-from pytest_crbench.workspace.repository import build
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def diff_of(root: Path, base: dict[str, bytes], head: dict[str, bytes]) -> bytes:
-    sides = []
-    for side, files in (("base", base), ("head", head)):
-        (root / side).mkdir(parents=True)
-        for path, content in files.items():
-            (root / side / path).parent.mkdir(parents=True, exist_ok=True)
-            (root / side / path).write_bytes(content)
-        sides.append(Tree(root / side, digest.of_tree(root / side)))
-    return build(Trees(*sides), title="t", body="", cache=root / "cache").diff
 
 
 def test_every_line_is_the_files_own_at_its_number(tmp_path: Path) -> None:
