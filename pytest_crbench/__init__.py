@@ -5,3 +5,10 @@ never ask for a benchmark.
 """
 
 __version__ = "0.1.0"
+
+
+class OutsideFailure(Exception):
+    """Raised by a reviewer or coding agent that got no answer from what it depends on (401, 429, 5xx).
+
+    It becomes ``infra_error`` and counts as missed where the gate decides (docs/gating.md).
+    """

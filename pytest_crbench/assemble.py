@@ -17,7 +17,7 @@ from .core.errors import UsageError
 from .core.evaluate import Evaluator, Parts, Places
 from .core.eviction import cache_items, with_room
 from .core.secrets import in_text, register, scrubbed
-from .core.status import OUTSIDE_FAILURES, Status
+from .core.status import RERUN, Status
 from .core.store import Store, append_line
 from .core.text import printable
 from .interrupt import must_be_there
@@ -218,7 +218,7 @@ def make_evaluator(
 
     note_programs(invocation.run, reviewer, agent)
     permit = partial(must_be_there, invocation.controller)
-    rerun = OUTSIDE_FAILURES if settings.rerun_errors else frozenset()
+    rerun = RERUN[settings.rerun_errors] if settings.rerun_errors else frozenset()
     places = Places(
         run=invocation.run,
         store=Store(

@@ -46,7 +46,10 @@ class JunitPlugin:
 def _add_totals(xml: LogXML, summary: Summary, of: str) -> None:
     """Add both rates, their intervals and the coverage as properties of the suite; ``of`` names a scoring."""
     overall, agreement = summary.overall, summary.agreement
-    for name, rate in (("strict", overall.strict), ("measured", overall.measured)):
+    rates = [("strict", overall.strict), ("measured", overall.measured)]
+    if summary.self_reported:
+        rates.append(("gated", summary.gated.overall.strict))
+    for name, rate in rates:
         xml.add_global_property(f"crbench_{of}{name}", f"{rate.passed}/{rate.of}")
         xml.add_global_property(f"crbench_{of}{name}_rate", _number(rate.value))
         if rate.interval is not None:

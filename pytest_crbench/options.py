@@ -120,9 +120,10 @@ OPTIONS: tuple[tuple[str, str, str, str], ...] = (
     ("resume", "optional", "RUN", "finish an interrupted run (default: the latest)"),
     (
         "rerun-errors",
-        "flag",
-        "",
-        "when resuming, repeat what failed for outside reasons (infra_error, agent_error)",
+        "optional",
+        "WHICH",
+        "when resuming, repeat what failed: outside (infra_error, agent_error; default) or all (also "
+        "reviewer_error)",
     ),
     ("replay", "value", "RUN", "take reviews and revisions from a recorded run; only hidden tests are run"),
     ("repeats", "value", "N", "evaluate each pull request N times (default 1)"),
@@ -189,7 +190,7 @@ OPTIONS: tuple[tuple[str, str, str, str], ...] = (
 
 
 #: What an option whose value may be left out means without one.
-IMPLIED = {"resume": "latest", "fail-if-regressed": "0"}
+IMPLIED = {"resume": "latest", "rerun-errors": "outside", "fail-if-regressed": "0"}
 
 
 def ini_name(name: str) -> str:

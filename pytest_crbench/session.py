@@ -129,6 +129,8 @@ class ControllerSession:
         else:
             told = lockstep.replay(replay, inputs) if replay else []
             LockFile(run).write(inputs)
+        if settings.rerun_errors == "all":
+            told = [*told, "errors of the reviewer were repeated (--crbench-rerun-errors=all)"]
         self.record.setdefault("name", run.name)
         if told:
             self.record["notes"] = list(dict.fromkeys([*self.record.get("notes", []), *told]))

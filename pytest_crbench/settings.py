@@ -11,6 +11,7 @@ from .core import urls
 from .core.errors import UsageError
 from .core.plan import Plan
 from .core.secrets import in_text, passed_through, register, scrubbed_value
+from .core.status import RERUN
 from .core.text import printable
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class Settings:
     min_free: int = 128 * 1024**2
     disk_budget: int | None = None
     resume: str | None = None
-    rerun_errors: bool = False
+    rerun_errors: str | None = None
     replay: str | None = None
     repeats: int = 1
     #: Empty: what each dataset was made for.
@@ -161,6 +162,8 @@ def _checked(settings: Settings) -> Settings:
         raise UsageError(
             "--crbench-fail-if-regressed needs --crbench-baseline=RESULTS, the results.json of an earlier run"
         )
+    if settings.rerun_errors is not None:
+        _one_of("--crbench-rerun-errors", settings.rerun_errors, tuple(RERUN))
     if settings.rerun_errors and settings.resume is None:
         raise UsageError("--crbench-rerun-errors goes with --crbench-resume[=RUN]")
     if settings.reviewer_network and settings.reviewer_image is None:
@@ -332,7 +335,6 @@ _CONVERT: dict[str, Callable[[str, Any], Any]] = {
     "run_dir": _path,
     "min_free": bytes_of,
     "disk_budget": bytes_of,
-    "rerun_errors": _flag,
     "repeats": _integer(1),
     "scoring": _words,
     "offline": _flag,

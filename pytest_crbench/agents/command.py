@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core import commands, processes
-from ..core.errors import AgentError
+from ..core.errors import AgentError, outside_failure
 from ..core.model import Revision
 from ..core.secrets import passed_through, scrub, scrubbed
+from ..core.status import OUTSIDE_EXIT
 from ..core.store import write_atomic
 from ..core.text import clean, decode, printable
 from . import prompt
@@ -97,6 +98,9 @@ class CommandAgent:
         if done.timed_out:
             task.log(f"agent: killed after {self.timeout:g} s")
             return "time-limit"
+        if done.returncode == OUTSIDE_EXIT:
+            said = scrub(decode(done.stderr or done.stdout), secrets).strip().rpartition("\n")[2]
+            raise outside_failure("agent", self.name, said or "(no output)")
         if done.returncode != 0:
             said = scrub(decode(done.stderr or done.stdout), secrets).strip().rpartition("\n")[2]
             raise AgentError(

@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
         for one in results.summaries:
             if others:
                 print(f"{one.scoring}:")
-            for line in (*bounds_lines(one.overall), *unmeasured_lines(one, logs=args.results)):
+            for line in (*bounds_lines(one), *unmeasured_lines(one, logs=args.results)):
                 print(line)
         for condition in decision.conditions:
             print(f"{condition.outcome:<9}  {printable(condition.text, 1000)}")

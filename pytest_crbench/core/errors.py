@@ -5,11 +5,11 @@ Every message names the file or command, the key or exit status, what was found,
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from .secrets import scrubbed
 from .status import Status
-from .text import harmless
+from .text import harmless, printable
 
 
 class CrbenchError(Exception):
@@ -67,6 +67,15 @@ class InvalidInstanceError(StageError):
     """The instance itself is broken: its file, its archives, or a check that passes at head."""
 
     status = Status.INVALID
+
+
+def outside_failure(part: Literal["reviewer", "agent"], name: str, said: str) -> InfraError:
+    """Return the error for a program that reports itself that something outside of it failed."""
+    return InfraError(
+        f"the {part} {printable(name, 80)} reports an outside failure: {printable(said, 200)}. Repeat it "
+        "later with --crbench-resume --crbench-rerun-errors; until then the gate counts it as missed",
+        reason=f"{part}-outside",
+    )
 
 
 STAGE_ERRORS: dict[Status, type[StageError]] = {

@@ -7,9 +7,9 @@ from functools import cached_property
 from traceback import format_exception
 from typing import TYPE_CHECKING, Any
 
-from .. import __version__
+from .. import OutsideFailure, __version__
 from . import digest, records
-from .errors import ReviewerError, StageError
+from .errors import ReviewerError, StageError, outside_failure
 from .ground import Ground
 from .hidden_tests import HiddenTests
 from .identity import told_apart, unmeasured
@@ -98,10 +98,15 @@ class Evaluation(Ground):
             record = records.reviewed(review)
         except StageError as error:
             self.log(f"review {self.repeat}: {error.status.value}: {error}")
-            raise
-        except Exception as error:
-            if type(self.owner.parts.reviewer).__module__.partition(".")[0] == __name__.partition(".")[0]:
+            if _is_own(self.owner.parts.reviewer) or error.status.in_strict:
                 raise
+            # An object of the vendor's own may name any status; none takes it out of the rate unseen.
+            raise outside_failure("reviewer", self.owner.parts.reviewer.name, str(error)) from error
+        except Exception as error:
+            if _is_own(self.owner.parts.reviewer):
+                raise
+            if isinstance(error, OutsideFailure):
+                raise outside_failure("reviewer", self.owner.parts.reviewer.name, str(error)) from error
             # An object of the vendor's own: it crashed, as a program of the vendor's does.
             self.log(f"review {self.repeat}: {''.join(format_exception(error))}")
             raise ReviewerError(
@@ -148,6 +153,8 @@ class Evaluation(Ground):
                 revision = agent.revise(self._agent_task())
             else:
                 revision = Revision(patch=b"", agent=agent.name, stop_reason="clean-review")
+        except OutsideFailure as error:
+            raise outside_failure("agent", agent.name, str(error)) from error
         except StageError as error:
             self.log(f"revision {self.repeat}: {error.status.value}: {error}")
             raise
@@ -277,6 +284,11 @@ def _without_credentials(revision: Revision) -> Revision:
         return revision
     said = "the revision held credentials of this machine, which were taken out of it"
     return replace(revision, patch=patch, warnings=(*revision.warnings, said))
+
+
+def _is_own(made: object) -> bool:
+    """Whether a reviewer is one of this package, not an object of the vendor's."""
+    return type(made).__module__.partition(".")[0] == __name__.partition(".")[0]
 
 
 def _no_checkout(_destination: Path) -> None:

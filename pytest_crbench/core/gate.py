@@ -11,12 +11,13 @@ The rules, in this order (docs/gating.md):
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 from .compare import differing, pair_up
 from .errors import UsageError
+from .score import lowered
 from .thresholds import MATCHING, Threshold, parse_share, parse_threshold
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ def decide(
         conditions.append(covered)
     texts = [condition.text for condition in conditions]
     other = [] if any(c.label == "measured" for c in conditions) else _measured(summary.overall)
-    verdict = ", ".join([_WORD[outcome], *texts, *other])
+    verdict = ", ".join([_WORD[outcome], *texts, *other, *_without_reported(summary)])
     return Decision(outcome, EXIT[outcome], verdict, tuple(conditions))
 
 
@@ -213,7 +214,7 @@ def _judge(threshold: Threshold, summary: Summary | None, min_coverage: Fraction
     group = summary.group(threshold.facet, threshold.value) if threshold.facet else summary.overall
     if group is None or group.selected == 0:
         return Condition(label, "undecided", f"{label}: no check selected{_known(threshold, summary)}")
-    value = _value(threshold.metric, group, summary.agreements.get((threshold.facet, threshold.value)))
+    value = _worst(threshold, summary)
     if value is None:
         return Condition(label, "undecided", f"{label}: nothing measured")
     holds = threshold.holds(value)
@@ -228,6 +229,18 @@ def _judge(threshold: Threshold, summary: Summary | None, min_coverage: Fraction
     if Fraction(known, group.evaluations) < min_coverage:
         return Condition(label, "undecided", f"{text}, but only {known} of {group.evaluations} {what}")
     return Condition(label, "met" if holds else "not-met", text)
+
+
+def _worst(threshold: Threshold, summary: Summary) -> Fraction | None:
+    """Of the rates with and without self-reported failures, the one that is further from meeting it."""
+    place = (threshold.facet, threshold.value)
+    values = []
+    for view in (summary, summary.gated):
+        group = view.group(*place) if threshold.facet else view.overall
+        if group is not None:
+            values.append(_value(threshold.metric, group, view.agreements.get(place)))
+    known = [value for value in values if value is not None]
+    return (min if threshold.direction == "under" else max)(known, default=None)
 
 
 def _value(metric: str, group: Group, agreement: Agreement | None) -> Fraction | None:
@@ -309,6 +322,14 @@ def _measured(group: Group) -> list[str]:
     return [f"measured {shown(value)} ({of})" if value is not None else "nothing measured"]
 
 
+def _without_reported(summary: Summary) -> list[str]:
+    """The rate that the gate did not decide on, where programs reported outside failures of their own."""
+    if not summary.self_reported:
+        return []
+    without, value = f"without {summary.self_reported} self-reported", summary.overall.strict.value
+    return [f"{shown(value)} {without}" if value is not None else f"nothing measured {without}"]
+
+
 def _regression(gate: Gate, current: Results | None) -> Condition:
     """Whether the pass rate on the checks that both runs decided fell by more than the tolerated share."""
     if gate.baseline is None or gate.fail_if_regressed is None or current is None:
@@ -317,7 +338,7 @@ def _regression(gate: Gate, current: Results | None) -> Condition:
     unlike = differing(gate.baseline, current)
     if unlike:
         return Condition(label, "undecided", f"baseline not comparable: {'; '.join(unlike)}")
-    found = pair_up(gate.baseline, current)
+    found = pair_up(gate.baseline, replace(current, verdicts=lowered(current.verdicts)))
     before, after, change = found.overall.first, found.overall.second, found.overall.change
     if before is None or after is None or change is None or found.coverage is None:
         return Condition(label, "undecided", f"baseline has no check in common{_excluded(found)}")
@@ -347,6 +368,9 @@ def _ungated(summary: Summary) -> str:
     if overall.strict.value is None:
         return f"nothing measured{causes(overall)}"
     parts = [f"{_headline(summary)} {shown(overall.strict.value)}", *_measured(overall)]
+    if summary.self_reported:
+        as_missed = shown(summary.gated.overall.strict.value or Fraction(0))
+        parts.append(f"{as_missed} with {summary.self_reported} self-reported outside failures as missed")
     if summary.agreement is not None:
         for name in ("precision", "f1"):
             value = _of_agreement(name, summary.agreement)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from .status import Status
+from .status import SELF_REPORTED, Status
 
 Kind = Literal["behavioral", "structural"]
 Side = Literal["left", "right"]
@@ -282,3 +282,8 @@ class Verdict:
     cause: str = ""
     #: Where the scoring is matching: what became of the review, and of this check (docs/results-format.md).
     matching: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def self_reported(self) -> bool:
+        """Whether only the reviewer or the agent itself says why there is no measurement."""
+        return not self.status.in_strict and self.cause in SELF_REPORTED

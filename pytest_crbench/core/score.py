@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -112,6 +112,18 @@ class Summary:
     #: Where the scoring is matching: precision, recall and F1 of everything and of some pull requests, by
     #: (facet, value), ("", "") for everything.
     agreements: Mapping[tuple[str, str], Agreement] = field(default_factory=dict)
+    #: The same with self-reported failures as errors of the reviewer; None if there is no such failure.
+    lowered: Summary | None = None
+
+    @property
+    def gated(self) -> Summary:
+        """The rates that the gate decides on."""
+        return self.lowered or self
+
+    @property
+    def self_reported(self) -> int:
+        """How many checks are not measured for a reason that only the reviewer or the agent gave."""
+        return self.gated.overall.strict.of - self.overall.strict.of
 
     @property
     def agreement(self) -> Agreement | None:
@@ -128,6 +140,13 @@ class Summary:
         for group in self.groups:
             found.setdefault(group.facet, []).append(group)
         return found
+
+
+def lowered(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
+    """Return the verdicts with every self-reported failure as an error of the reviewer: not passed."""
+    return tuple(
+        replace(v, status=Status.REVIEWER_ERROR, cause="") if v.self_reported else v for v in verdicts
+    )
 
 
 def latest(verdicts: Iterable[Verdict]) -> dict[Key, Verdict]:
@@ -180,6 +199,9 @@ def summarise(
         unmeasured=tuple(v for v in found.values() if not v.status.measured),
         not_run=tuple(sorted(missing, key=sort_key)),
         agreements=_agreements(list(found.values()), done) if scoring == "matching" else {},
+        lowered=summarise(lowered(found.values()), missing, scoring=scoring, arm=arm)
+        if any(verdict.self_reported for verdict in found.values())
+        else None,
     )
 
 

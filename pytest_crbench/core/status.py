@@ -27,5 +27,13 @@ class Status(StrEnum):
         return self.measured or self in (Status.REVIEWER_ERROR, Status.TAMPERED)
 
 
-#: Failures for reasons outside the tool under test: ``--crbench-rerun-errors`` repeats these.
+#: Failures for reasons outside the tool under test.
 OUTSIDE_FAILURES = frozenset({Status.INFRA_ERROR, Status.AGENT_ERROR})
+#: What ``--crbench-rerun-errors`` repeats, by its value.
+RERUN = {"outside": OUTSIDE_FAILURES, "all": OUTSIDE_FAILURES | {Status.REVIEWER_ERROR}}
+
+#: Exit status of a program that says that it failed for outside reasons (EX_TEMPFAIL of sysexits.h).
+OUTSIDE_EXIT = 75
+#: Causes of failures that only the program under test vouches for. They are nobody's score, but the gate
+#: counts them as missed: what a program says of itself must not raise its rate.
+SELF_REPORTED = frozenset({"reviewer-outside", "agent-outside", "agent-endpoint"})

@@ -31,7 +31,7 @@ def comparison_text(found: Comparison, *, listed: int = 20) -> list[str]:
     lines = []
     for letter, results in (("A", found.first), ("B", found.second)):
         lines.append(f"{letter}  {_named(results)}")
-        lines += [f"   {line}" for line in bounds_lines(_overall(results, found.scoring))]
+        lines += [f"   {line}" for line in bounds_lines(results.summary(scoring=found.scoring))]
     lines.append("")
     groups = [("overall", "", overall), *_worth_showing(found)]
     width = max([18, *(len(printable(value, 32)) for _, value, _ in groups)])
@@ -67,7 +67,7 @@ def comparison_markdown(found: Comparison) -> str:
         f"B is {code(found.second.reviewer)} ({code(found.second.source)})",
         "",
         *(
-            f"- {letter}: {escaped('; '.join(bounds_lines(_overall(results, found.scoring))), 1000)}"
+            f"- {letter}: {escaped('; '.join(bounds_lines(results.summary(scoring=found.scoring))), 1000)}"
             for letter, results in (("A", found.first), ("B", found.second))
         ),
         "",

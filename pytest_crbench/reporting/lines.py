@@ -82,8 +82,21 @@ def bounds_line(group: Group) -> str:
     )
 
 
-def bounds_lines(group: Group) -> Iterator[str]:
+def self_reported_line(summary: Summary) -> str:
+    """The rate that the gate decides on, where programs reported outside failures of their own; "" if not."""
+    count, rate = summary.self_reported, summary.gated.overall.strict
+    if not count:
+        return ""
+    return (
+        f"{many(count, 'check')} without a result for a reason that only the reviewer or agent gave; "
+        f"counted as missed, as the gate does: {rate.passed} of {rate.of}, {percent(rate.value)} "
+        f"({span(rate.interval).strip()})"
+    )
+
+
+def bounds_lines(summary: Summary) -> Iterator[str]:
     """Both rates with their intervals, the coverage and what it leaves open, for reports without a table."""
+    group = summary.overall
     for name, rate in (("strict", group.strict), ("measured", group.measured)):
         if name == "strict" or group.differs:
             interval = span(rate.interval).strip()
@@ -91,6 +104,8 @@ def bounds_lines(group: Group) -> Iterator[str]:
     yield f"coverage   {coverage_line(group)}"
     if line := bounds_line(group):
         yield f"bounds     {line}"
+    if line := self_reported_line(summary):
+        yield f"outside    {line}"
 
 
 def unmeasured_lines(summary: Summary, *, logs: Path | str | None, limit: int = 10) -> Iterator[str]:

@@ -24,6 +24,7 @@ from .lines import (
     many,
     notes,
     percent,
+    self_reported_line,
     span,
     worth_showing,
 )
@@ -168,6 +169,8 @@ def _facts(summary: Summary) -> Iterator[str]:
     yield f"coverage: {escaped(coverage_line(overall), 1000)}"
     if line := bounds_line(overall):
         yield f"bounds: {escaped(line)}"
+    if line := self_reported_line(summary):
+        yield f"outside failures: {escaped(line)}"
     cost = cost_line(overall)
     if cost:
         yield f"cost: {escaped(cost)}"

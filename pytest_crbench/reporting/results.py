@@ -165,6 +165,11 @@ def summary_json(summary: Summary) -> dict[str, Any]:
         "arm": summary.arm,
         "repeats": summary.repeats,
         "overall": _group(summary.overall),
+        "self_reported": {
+            "checks": summary.self_reported,
+            "strict": _rate(summary.gated.overall.strict),
+            "macro": _number(summary.gated.overall.macro),
+        },
         "facets": [_group(group) for group in summary.groups],
         "agreement": [
             {"facet": facet, "value": value, **agreement_json(found)}

@@ -207,6 +207,14 @@ class AgreementInfo(_Model):
     counts: dict[str, Count | None]
 
 
+class SelfReportedInfo(_Model):
+    """Checks without a result for a reason that only the reviewer or agent gave; the gate's rates."""
+
+    checks: Count
+    strict: RateInfo = Field(description="with these as not passed")
+    macro: Share | None = Field(description="with these as not passed")
+
+
 class SummaryInfo(_Model):
     """Rates of one scoring and arm."""
 
@@ -214,6 +222,7 @@ class SummaryInfo(_Model):
     arm: str
     repeats: Count
     overall: GroupInfo
+    self_reported: SelfReportedInfo | None = None
     facets: list[GroupInfo]
     agreement: list[AgreementInfo] = Field(default_factory=list, description="of the scoring matching")
 

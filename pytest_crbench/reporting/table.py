@@ -14,6 +14,7 @@ from .lines import (
     coverage_line,
     notes,
     percent,
+    self_reported_line,
     span,
     unmeasured_lines,
     worth_showing,
@@ -129,6 +130,8 @@ def _details(summary: Summary, logs: str | None) -> Iterator[tuple[str, str]]:
     yield "coverage", coverage_line(overall)
     if line := bounds_line(overall):
         yield "bounds", line
+    if line := self_reported_line(summary):
+        yield "outside", line
     for place, line in enumerate(unmeasured_lines(summary, logs=logs)):
         yield "no result" if place == 0 else "", line
     cost = cost_line(overall)

@@ -14,7 +14,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .. import OutsideFailure
 from ..core.model import PullRequest, Review, ReviewComment
+from ..core.status import OUTSIDE_EXIT
 from ..core.text import clean
 
 if TYPE_CHECKING:
@@ -40,8 +42,12 @@ def main(arguments: Sequence[str]) -> int:
         return NOT_THERE
     if command == "check":
         return 0
-    said = reviewer(PullRequest(**request["pull_request"]), Path(request["workspace"]))
-    document = native(said)
+    try:
+        said = reviewer(PullRequest(**request["pull_request"]), Path(request["workspace"]))
+        document = native(said)
+    except OutsideFailure as error:
+        print(error, file=sys.stderr)
+        return OUTSIDE_EXIT
     Path(arguments[3]).write_text(clean(json.dumps(document, ensure_ascii=False, indent=1)), "utf-8")
     return 0
 
@@ -81,7 +87,7 @@ def native(said: Any) -> dict[str, Any]:
         document["usage"] = dict(said.usage)
         said = said.comments
     elif isinstance(said, dict) and "comments" in said:
-        document = {key: value for key, value in said.items() if key == "usage"}
+        document = {key: value for key, value in said.items() if key in ("usage", "outside_failure")}
         said = said["comments"]
     if said is None or isinstance(said, str | bytes | dict) or not hasattr(said, "__iter__"):
         raise TypeError(

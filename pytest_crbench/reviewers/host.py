@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 from ..core import processes
 from ..core.enclosure import NOT_A_FILE, Ended, Written
-from ..core.errors import InfraError, ReviewerError
+from ..core.errors import InfraError, ReviewerError, outside_failure
 from ..core.secrets import passed_through, scrub
+from ..core.status import OUTSIDE_EXIT
 from ..core.store import write_atomic
 from ..core.text import decode, printable
+from .formats import auto
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -43,7 +45,7 @@ def execute(
     Raises:
         ReviewerError: ``crashed`` (an exit status that is not fine), ``timeout``, or ``unreadable`` (more
             output than the limit, or an output file that is none).
-        InfraError: if the files cannot be kept.
+        InfraError: if the files cannot be kept, or ``reviewer-outside`` (exit status `OUTSIDE_EXIT`).
     """
     begin(shown, directory, log)
     try:
@@ -112,7 +114,7 @@ def keep(
     if ended.trouble is not None:
         trouble = scrub(ended.trouble, values)
         raise ReviewerError(f"the reviewer {printable(shown[0], 80)} {trouble}", reason="crashed")
-    _judge(done, shown, options, directory, values)
+    _judge(done, review, shown=shown, options=options, directory=directory, values=values)
     problem = ended.written.problem if ended.written is not None else None
     if ended.written is None and len(done.stdout) > options.output_limit:
         problem = f"wrote more than {options.output_limit} bytes to stdout, of which the middle was not kept"
@@ -122,7 +124,13 @@ def keep(
 
 
 def _judge(
-    done: Completed, shown: Sequence[str], options: ReviewerOptions, directory: Path, values: Sequence[str]
+    done: Completed,
+    review: bytes,
+    *,
+    shown: Sequence[str],
+    options: ReviewerOptions,
+    directory: Path,
+    values: Sequence[str],
 ) -> None:
     program = printable(shown[0], 80)
     if done.timed_out:
@@ -133,13 +141,29 @@ def _judge(
         )
     if done.returncode in options.exit_ok:
         return
-    last = printable(_last_words(decode(scrub(done.stderr, values)[-2000:])), 160)
+    said, where = _said(done, values)
+    if done.returncode == OUTSIDE_EXIT:
+        raise outside_failure("reviewer", program, said)
     fine = ", ".join(map(str, options.exit_ok))
+    advice = f"Fine is {fine} (--crbench-reviewer-exit-ok)."
+    if done.returncode == 1 and (format := auto.linter_format(review)):
+        advice = (
+            f"Its output can be read as {format}: if it exits with 1 when it finds something, add "
+            "--crbench-reviewer-exit-ok=0,1."
+        )
     raise ReviewerError(
-        f"the reviewer {program} {_ending(done.returncode)}: {last}. "
-        f"Fine is {fine} (--crbench-reviewer-exit-ok). All that it said: {directory / STDERR}",
+        f"the reviewer {program} {_ending(done.returncode)}: {said}. {advice} All that it said: "
+        f"{directory / where}",
         reason="crashed",
     )
+
+
+def _said(done: Completed, values: Sequence[str]) -> tuple[str, str]:
+    """The last words of a program, and the file that holds them: on stdout, if stderr is empty."""
+    for name, stream, output in (("", STDERR, done.stderr), ("stdout: ", STDOUT, done.stdout)):
+        if last := _last_words(decode(scrub(output, values)[-2000:])):
+            return name + printable(last, 160), stream
+    return "nothing on stderr or stdout", STDERR
 
 
 def _ending(code: int | None) -> str:
@@ -163,7 +187,7 @@ def _last_words(text: str) -> str:
             break
         if words:
             kept.insert(0, words)
-    return " ".join(kept) or "nothing on stderr"
+    return " ".join(kept)
 
 
 def _output(path: Path, limit: int) -> Written:

@@ -8,8 +8,9 @@ import traceback
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from .. import OutsideFailure
 from ..core.commands import filling, private_folder
-from ..core.errors import ReviewerError
+from ..core.errors import ReviewerError, outside_failure
 from ..core.secrets import passed_through, scrub, within_reach
 from ..core.store import write_atomic
 from ..core.text import clean, printable
@@ -51,7 +52,8 @@ class InProcessReviewer:
 
         Raises:
             ReviewerError: ``crashed`` if it raises, ``unreadable`` if what it returns is no review.
-            InfraError: if the private copy cannot be made.
+            InfraError: if the private copy cannot be made, or ``reviewer-outside`` if it raises
+                `OutsideFailure`.
         """
         began = time.monotonic()
         # Taken before: a callable may change the variables of this process.
@@ -63,6 +65,8 @@ class InProcessReviewer:
             try:
                 said = child.native(self.function(task.pull_request, workspace))
                 raw = scrub(json.dumps(said).encode(), secrets)
+            except OutsideFailure as error:
+                raise outside_failure("reviewer", self.name, scrub(str(error), secrets)) from None
             except Exception as error:
                 trace = scrub(clean(traceback.format_exc()), secrets)
                 write_atomic(task.directory / host.STDERR, trace.encode())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..core.commands import filling, private_folder
 from ..core.diffs import DiffMap
+from ..core.errors import outside_failure
 from ..core.model import Review
 from .formats import HeadFiles, ParseContext, parse
 from .normalise import normalise
@@ -45,11 +46,13 @@ def read_review(
 
     Raises:
         ReviewerError: if the output is empty or unreadable.
-        InfraError: if no copy of the workspace can be made to look things up in.
+        InfraError: if no copy of the workspace can be made to look things up in, or ``reviewer-outside``.
     """
     diff = DiffMap(task.diff)
     with pristine(task) as head:
         parsed = parse(raw, format, ParseContext(workspace, head, diff.removed))
+        if parsed.outside:
+            raise outside_failure("reviewer", reviewer, parsed.outside)
         return review_of(
             parsed, task=task, diff=diff, head=head, reviewer=reviewer, raw_name=raw_name, duration=duration
         )

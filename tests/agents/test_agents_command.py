@@ -14,7 +14,7 @@ from support.agent_tasks import make_task
 
 from pytest_crbench.agents.command import CommandAgent, native
 from pytest_crbench.agents.load import AgentOptions, load
-from pytest_crbench.core.errors import AgentError, UsageError
+from pytest_crbench.core.errors import AgentError, InfraError, UsageError
 from pytest_crbench.core.model import ReviewComment
 from pytest_crbench.workspace.revision import changes
 
@@ -122,6 +122,12 @@ def test_a_program_that_fails_is_an_agent_error(tmp_path: Path) -> None:
     assert caught.value.reason == "crashed"
     assert (task.directory / "agent.stdout.txt").read_text() == "out\n"
     assert "could not log in" in (task.directory / "agent.stderr.txt").read_text()
+
+
+def test_an_outside_failure_of_the_agent(tmp_path: Path) -> None:
+    with pytest.raises(InfraError, match="reports an outside failure: 429 from the endpoint") as caught:
+        revise(tmp_path, "print('429 from the endpoint', file=sys.stderr); sys.exit(75)")
+    assert caught.value.reason == "agent-outside"
 
 
 def test_a_program_that_is_killed_is_an_agent_error(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ LETTERS = {
     "i": Status.INFRA_ERROR,
     "t": Status.TAMPERED,
     "v": Status.INVALID,
+    # Of a reviewer that said itself that something else failed.
+    "o": Status.INFRA_ERROR,
 }
 
 
@@ -28,6 +30,7 @@ def verdict(
         status=LETTERS.get(str(status)) or Status(status),
         reason=changes.pop("reason", ""),
         facets=facets,
+        cause=changes.pop("cause", "reviewer-outside" if status == "o" else ""),
         check_digest=changes.pop("check_digest", f"digest of {instance} {check}"),
         **changes,
     )

@@ -11,8 +11,14 @@ from typing import Any
 import pytest
 from support.benchmarks import Pull, write_dataset
 
-from pytest_crbench import assemble
-from pytest_crbench.core.errors import AgentError, InfraError, ReviewerError, StageError
+from pytest_crbench import OutsideFailure, assemble
+from pytest_crbench.core.errors import (
+    AgentError,
+    InfraError,
+    InvalidInstanceError,
+    ReviewerError,
+    StageError,
+)
 from pytest_crbench.core.evaluate import Evaluator
 from pytest_crbench.core.model import Dataset, Review, ReviewComment, Revision
 from pytest_crbench.core.status import Status
@@ -27,7 +33,7 @@ class Says:
     """A reviewer that says what it is told to, or fails."""
 
     comments: tuple[ReviewComment, ...] = (ReviewComment(id="c1", body="wrong"),)
-    error: StageError | None = None
+    error: StageError | OutsideFailure | None = None
     calls: list[str] = field(default_factory=list)
     name: str = "says"
     fingerprint: dict[str, Any] = field(default_factory=lambda: {"kind": "says"})
@@ -45,7 +51,7 @@ class Writes:
     """An agent that writes files into a copy of head, or fails."""
 
     files: dict[str, str] = field(default_factory=dict)
-    error: StageError | None = None
+    error: StageError | OutsideFailure | None = None
     calls: list[int] = field(default_factory=list)
     name: str = "writes"
     shareable: bool = False
@@ -138,6 +144,24 @@ def test_a_failure_is_its_status_once_for_all_checks(
     assert judge(again, dataset).status is status
     assert len(reviewer.calls) == 1
     assert len(agent.calls) <= 1
+
+
+@pytest.mark.parametrize(
+    ("reviewer", "agent", "cause"),
+    [
+        (Says(error=OutsideFailure("429")), Writes(FIX), "reviewer-outside"),
+        # A vendor's object may name any status; none takes it out of the rate unseen.
+        (Says(error=InfraError("429", reason="disk")), Writes(FIX), "reviewer-outside"),
+        (Says(error=AgentError("429")), Writes(FIX), "reviewer-outside"),
+        (Says(error=InvalidInstanceError("429")), Writes(FIX), "reviewer-outside"),
+        (Says(), Writes(error=OutsideFailure("429")), "agent-outside"),
+    ],
+)
+def test_an_outside_failure_is_self_reported(
+    tmp_path: Path, cache: Path, dataset: Dataset, reviewer: Says, agent: Writes, cause: str
+) -> None:
+    verdict = judge(evaluator(tmp_path, cache, reviewer, agent), dataset)
+    assert (verdict.status, verdict.cause, verdict.self_reported) == (Status.INFRA_ERROR, cause, True)
 
 
 def test_what_would_steer_the_run_is_put_back_and_told(tmp_path: Path, cache: Path, dataset: Dataset) -> None:

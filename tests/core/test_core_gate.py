@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -36,6 +37,13 @@ def decision(statuses: str, *fail_under: str, **options: Any) -> Any:
         ("p" * 19 + "i", ["0.9"], "met", 0, "PASSED, overall 1.000 >= 0.9, coverage 0.950 >= 0.95 (1 infra_error)"),
         ("p" * 19 + "r", ["0.96"], "not-met", 1, "FAILED, overall 0.950 < 0.96, coverage 0.950 >= 0.95 (1 reviewer_error), measured 1.000 (19 of 19)"),
         ("p" * 19 + "r", ["measured:0.96"], "met", 0, "PASSED, measured 1.000 >= 0.96, coverage 0.950 >= 0.95 (1 reviewer_error)"),
+        # What a program says of itself counts as missed, and is no measurement either.
+        ("p" * 19 + "o", ["0.96"], "not-met", 1, "FAILED, overall 0.950 < 0.96, coverage 0.950 >= 0.95 (1 infra_error), 1.000 without 1 self-reported"),
+        ("p" * 19 + "o", ["macro:0.96"], "not-met", 1, "FAILED, macro 0.950 < 0.96, coverage 0.950 >= 0.95 (1 infra_error), 1.000 without 1 self-reported"),
+        ("p" * 19 + "o", ["@kind=behavioral:0.95"], "met", 0, "PASSED, kind=behavioral 0.950 >= 0.95, coverage 0.950 >= 0.95 (1 infra_error), 1.000 without 1 self-reported"),
+        ("pppo", ["0.5"], "undecided", 10, "UNDECIDED, coverage 0.750 < 0.95 (1 infra_error), overall 0.750 >= 0.5, 1.000 without 1 self-reported"),
+        ("oo", ["0.5"], "undecided", 10, "UNDECIDED, coverage 0.000 < 0.95 (2 infra_error), overall 0.000 < 0.5, nothing measured without 2 self-reported"),
+        ("pppo", [], "none", None, "overall 1.000, 0.750 with 1 self-reported outside failures as missed, coverage 0.750 (1 infra_error) (no gate asked for)"),
         ("iiii", ["0.5"], "undecided", 10, "UNDECIDED, coverage 0.000 < 0.95 (4 infra_error), overall: nothing measured"),
         ("", ["0.5"], "undecided", 10, "UNDECIDED, no check selected, overall: no check selected"),
         ("ppmm", ["0.5", "macro:0.6"], "not-met", 1, "FAILED, macro 0.500 < 0.6, overall 0.500 >= 0.5, coverage 1.000 >= 0.95"),
@@ -301,3 +309,19 @@ def test_json_is_plain() -> None:
             {"label": "coverage", "outcome": "met", "text": "coverage 1.000 >= 0.95"},
         ],
     }
+
+
+def test_a_self_reported_failure_is_a_loss_against_the_baseline() -> None:
+    baseline, current = results(run("p" * 20)), results(run("p" * 19 + "o"))
+    for tolerated, outcome in (("", "not-met"), ("0.05", "met")):
+        gate = make_gate(baseline=baseline, fail_if_regressed=tolerated)
+        assert decide(gate, current.summary(), current).outcome == outcome
+
+
+def test_a_self_reported_failure_lowers_recall() -> None:
+    """In matching, too, whatever the review of the pull request would have been."""
+    found = [replace(v, key=replace(v.key, scoring="matching")) for v in run("p" * 19 + "o")]
+    summary = summarise(found, scoring="matching")
+    for metric in ("recall", "macro_recall"):
+        said = decide(make_gate(fail_under=[f"{metric}:0.96"]), summary).conditions[0]
+        assert said.text.startswith(f"{metric} 0.950 < 0.96"), said.text

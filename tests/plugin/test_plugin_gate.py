@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -194,3 +195,45 @@ def test_an_interrupted_run_says_so_whatever_the_gate_says(folder: Path, mixed: 
     assert done.status == pytest.ExitCode.INTERRUPTED, done.output
     assert done.verdict.startswith("crbench: PASSED")
     assert done.verdict.endswith("; but the run was interrupted, exit status 2")
+
+
+def test_a_reviewer_cannot_gain_by_what_it_says_of_itself(folder: Path, mixed: Path, cache: Path) -> None:
+    """It passes one check of ``first``, and says of ``second`` that its endpoint did not answer."""
+    review = {"path": "shop/price_.py", "lines": [2, 2], "body": "x", "suggestion": '    return "price"'}
+    tool = folder / "tool.sh"
+    tool.write_text(
+        'if grep -q name_ "$1"; then echo "429 from the endpoint" >&2; exit 75; fi\n'
+        f"cat <<'END'\n{json.dumps([review])}\nEND\n"
+    )
+    asked = (f"--crbench-reviewer=cmd:sh {tool} {{diff}}", "--crbench-agent=suggestions")
+    gate = ("--crbench-fail-under=0.4", "--crbench-min-coverage=0.6")
+    done = run(folder, mixed, cache, *asked, *gate)
+    assert done.status == 1, done.output
+    assert done.verdict.startswith("crbench: FAILED, overall 0.333 < 0.4")
+    assert done.verdict.endswith("0.500 without 1 self-reported")
+    assert done.statuses()["second::name"] == "infra_error"
+    assert "missed, as the gate does: 1 of 3, 33.3" in " ".join(done.output.split())
+    told = done.results()["summary"]["self_reported"]
+    assert (told["checks"], told["strict"]["passed"], told["strict"]["of"]) == (1, 1, 3)
+    undecided = run(folder, mixed, cache, *asked, "--crbench-fail-under=0.2")
+    assert undecided.status == 10, undecided.output
+
+    tool.write_text("echo '[]'\n")
+    healed = run(folder, mixed, cache, *asked, *gate, "--crbench-resume", "--crbench-rerun-errors")
+    assert healed.statuses()["second::name"] == "missed", healed.output
+
+
+def test_errors_of_the_reviewer_are_repeated_when_asked(folder: Path, mixed: Path, cache: Path) -> None:
+    tool = folder / "tool.sh"
+    tool.write_text("exit 3\n")
+    asked = (f"--crbench-reviewer=cmd:sh {tool} {{diff}}", "--crbench-agent=suggestions")
+    assert set(run(folder, mixed, cache, *asked).statuses().values()) == {"reviewer_error"}
+    tool.write_text("echo '[]'\n")
+    kept = run(folder, mixed, cache, *asked, "--crbench-resume", "--crbench-rerun-errors")
+    assert set(kept.statuses().values()) == {"reviewer_error"}
+    repeated = run(folder, mixed, cache, *asked, "--crbench-resume", "--crbench-rerun-errors=all")
+    assert set(repeated.statuses().values()) == {"missed"}
+    assert "errors of the reviewer were repeated" in repeated.output
+    odd = run(folder, mixed, cache, *asked, "--crbench-resume", "--crbench-rerun-errors=some")
+    assert odd.status == 4
+    assert "expected one of outside, all" in odd.output

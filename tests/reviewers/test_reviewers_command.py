@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pytest_crbench.core.errors import ReviewerError, UsageError
+from pytest_crbench.core.errors import InfraError, ReviewerError, UsageError
 from pytest_crbench.reviewers.load import ReviewerOptions, load
 
 COMMENT = '{"comments": [{"path": "app/core.py", "line": 6, "body": "Use is."}]}'
@@ -92,6 +92,60 @@ def test_the_end_of_a_traceback_is_told(script: Any, project: Any, tmp_path: Pat
 def test_a_signal_is_a_crash(script: Any, project: Any, tmp_path: Path) -> None:
     body = f"print('''{COMMENT}''', flush=True); os.kill(os.getpid(), 9)"
     assert failed(script(body), project.task(tmp_path / "run")).reason == "crashed"
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("print('[]'); print('429 Too Many Requests', file=sys.stderr); sys.exit(75)", "429 Too Many"),
+        ("print('503 from the endpoint'); sys.exit(75)", "stdout: 503 from the endpoint"),
+        (
+            """print('{"comments": [], "outside_failure": "401 from the model"}')""",
+            "401 from the model",
+        ),
+        ("""print('{"outside_failure": "401 from the model"}')""", "401 from the model"),
+    ],
+)
+@pytest.mark.parametrize("format", ["native", "auto"])
+def test_an_outside_failure_is_nobodys_score(
+    body: str, said: str, format: str, script: Any, project: Any, tmp_path: Path
+) -> None:
+    with pytest.raises(InfraError) as caught:
+        script(body, format=format).review(project.task(tmp_path / "run"))
+    assert caught.value.reason == "reviewer-outside"
+    assert said in str(caught.value)
+
+
+def test_an_outside_failure_that_is_not_said_in_words(script: Any, project: Any, tmp_path: Path) -> None:
+    body = """print('{"comments": [], "outside_failure": {"code": 429}}')"""
+    assert failed(script(body), project.task(tmp_path / "run")).reason == "unreadable"
+    quiet = """print('{"comments": [], "outside_failure": null}')"""
+    assert script(quiet).review(project.task(tmp_path / "run")).comments == ()
+
+
+def test_what_stood_on_stdout_where_stderr_is_empty(script: Any, project: Any, tmp_path: Path) -> None:
+    error = failed(script("print('no model is set'); sys.exit(2)"), project.task(tmp_path / "run"))
+    assert "exit status 2: stdout: no model is set." in str(error)
+    assert "review.stdout" in str(error)
+    assert "nothing on stderr or stdout" in str(failed(script("sys.exit(2)"), project.task(tmp_path / "run")))
+
+
+LINTED = {
+    "sarif": '{"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "x"}}, "results": []}]}',
+    "checkstyle": "<checkstyle></checkstyle>",
+    "rdjson": '{"diagnostics": []}',
+}
+
+
+@pytest.mark.parametrize("format", LINTED)
+def test_a_linter_that_exits_1(format: str, script: Any, project: Any, tmp_path: Path) -> None:
+    """Many exit with 1 when they find something: the option that says so is named."""
+    body = f"print('''{LINTED[format]}'''); sys.exit("
+    error = failed(script(f"{body}1)", format="auto"), project.task(tmp_path / "run"))
+    assert f"as {format}: if it exits with 1" in str(error)
+    assert "--crbench-reviewer-exit-ok=0,1" in str(error)
+    error = failed(script(f"{body}2)", format="auto"), project.task(tmp_path / "run"))
+    assert "exit-ok=0,1" not in str(error)
 
 
 def test_exit_statuses_that_mean_fine(script: Any, project: Any, tmp_path: Path) -> None:

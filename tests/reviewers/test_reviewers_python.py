@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import sys
 import time
 from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_crbench.core.errors import ReviewerError, UsageError
+from pytest_crbench.core.errors import InfraError, ReviewerError, UsageError
 from pytest_crbench.reviewers import load as loading
 from pytest_crbench.reviewers.inprocess import InProcessReviewer
 from pytest_crbench.reviewers.load import ReviewerOptions, load
@@ -51,6 +53,14 @@ def raises(pull_request, workspace):
 def lazy(pull_request, workspace):
     yield {"body": "one"}
     raise RuntimeError("in the middle")
+
+def offline(pull_request, workspace):
+    from pytest_crbench import OutsideFailure
+    yield {"body": "one"}
+    raise OutsideFailure("429 for " + os.environ.get("API_KEY", ""))
+
+def says_so(pull_request, workspace):
+    return {"comments": [], "outside_failure": "429 for me"}
 
 def exits(pull_request, workspace):
     os._exit(0)
@@ -139,6 +149,23 @@ def test_the_traceback_is_kept_without_the_key(
     assert "whoops [redacted]" in text
     assert "sk-123456789" not in str(caught.value)
     assert (tmp_path / "run/review.stdout").read_text() == "printed before\n"
+
+
+@pytest.mark.parametrize("name", ["offline", "says_so"])
+@pytest.mark.parametrize("here", [False, True])
+def test_an_outside_failure(
+    name: str, here: bool, module: Path, project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("API_KEY", "sk-123456789")
+    monkeypatch.syspath_prepend(module)
+    monkeypatch.delitem(sys.modules, "vendor_review", raising=False)
+    function = getattr(importlib.import_module("vendor_review"), name)
+    spec, options = f"vendor_review:{name}", ReviewerOptions(environment=("API_KEY",))
+    reviewer = InProcessReviewer(function, options) if here else load(spec, options)
+    with pytest.raises(InfraError, match="429 for") as caught:
+        reviewer.review(project.task(tmp_path / "run"))
+    assert caught.value.reason == "reviewer-outside"
+    assert "sk-123456789" not in str(caught.value)
 
 
 def test_a_lone_surrogate_does_not_travel(module: Path, project: Any, tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ _GITHUB = frozenset(
     }
 )
 _NATIVE = frozenset(["lines", "end_line", "file", "suggestion", "severity", "rule", "level", "usage"])
+_LINTERS = ("sarif", "rdjson", "rdjsonl", "checkstyle")
 _ADVICE = (
     "Name it with --crbench-review-format (native, github, sarif, rdjson, rdjsonl, checkstyle); many tools "
     "write SARIF when asked to."
@@ -45,6 +46,15 @@ def parse(raw: bytes, context: ParseContext) -> Parsed:
     name, parser = _detect(raw)
     parsed = parser(raw, context)
     return replace(parsed, warnings=(f"format taken from the content: {name}", *parsed.warnings))
+
+
+def linter_format(raw: bytes) -> str | None:
+    """Name the format of linters that output seems to be in; None for any other, and for what is damaged."""
+    try:
+        name, _parser = _detect(raw)
+    except Unreadable:
+        return None
+    return name if name in _LINTERS else None
 
 
 def _detect(raw: bytes) -> tuple[str, Parser]:

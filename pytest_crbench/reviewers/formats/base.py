@@ -155,6 +155,8 @@ class Parsed:
     warnings: tuple[str, ...] = ()
     skipped: int = 0
     usage: Mapping[str, float] = field(default_factory=dict)
+    #: What failed outside the tool, in its own words: then there is no review.
+    outside: str = ""
 
 
 #: Reads raw output; raises `Unreadable` and nothing else.

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ...core.model import ReviewComment
     from .base import ParseContext
 
+#: The key by which a tool says that it got no answer from what it depends on.
+_OUTSIDE = "outside_failure"
 _PLACE = ("path", "file", "line", "lines", "start_line", "end_line", "side", "level")
 _KNOWN = frozenset({"id", "body", "suggestion", "severity", "rule", *_PLACE})
 _HOW = 'Write {"comments": [{"path": "a.py", "lines": [1, 2], "body": "..."}]}, or {"comments": []} for none.'
@@ -43,6 +45,10 @@ def read(value: Any, context: ParseContext, warnings: tuple[str, ...] = ()) -> P
     Raises:
         Unreadable: if it has not the shape.
     """
+    if isinstance(value, dict) and value.get(_OUTSIDE):
+        if not isinstance(value[_OUTSIDE], str):
+            raise Unreadable(f"native review: {_OUTSIDE!r} is no text that says what failed.")
+        return Parsed((), warnings, outside=value[_OUTSIDE])
     usage: dict[str, float] = {}
     if isinstance(value, dict) and "comments" in value:
         usage = _usage(value.get("usage"))
@@ -69,6 +75,8 @@ def is_comment(value: Any) -> bool:
 
 def is_review(value: Any) -> bool:
     """Whether a value has the shape of a native review (a list may be empty)."""
+    if isinstance(value, dict) and isinstance(value.get(_OUTSIDE), str) and value[_OUTSIDE]:
+        return True
     if isinstance(value, dict) and isinstance(value.get("comments"), list):
         value = value["comments"]
     return isinstance(value, list) and all(is_comment(item) for item in value)
