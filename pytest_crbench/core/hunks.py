@@ -10,7 +10,9 @@ from .diffs import parts
 from .text import decode, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    from .model import Side
 
 _HEADER = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 
@@ -98,3 +100,33 @@ def _body(lines: list[str], at: int) -> Iterator[tuple[str, str]]:
         if marker not in " +-\\":
             return
         yield marker, line[1:]
+
+
+def line_at(diff_lines: Sequence[str], position: int) -> tuple[Side, int] | None:
+    r"""Return the side and number of the line at a position of a file's hunks, as GitHub counts.
+
+    Position 0 is the first hunk's header; each line below counts, later headers and "\ No newline" included
+    (GitHub REST API, "Create a review comment for a pull request"). A context line is on the right side. None
+    for a position that is no line of either side.
+    """
+    left = right = 0
+    for at, line in enumerate(diff_lines):
+        if header := _HEADER.match(line):
+            left, right = int(header[1]), int(header[3])
+            if at == position:
+                return None
+            continue
+        marker = line[:1] or " "
+        if at == position:
+            return ("left", left) if marker == "-" else ("right", right) if marker in " +" else None
+        left += marker in " -"
+        right += marker in " +"
+    return None
+
+
+def hunk_lines(diff: bytes, path: str) -> list[str]:
+    """Return the lines of a file's hunks, the first header first; [] if the diff does not have the file."""
+    for old, new, body in parts(diff):
+        if path in (old, new) and body:
+            return decode(body).removesuffix("\n").split("\n")
+    return []

@@ -40,7 +40,8 @@ class ReviewComment:
     ``path`` is POSIX, relative to the repository's root. ``lines`` is (first, last), 1-based and inclusive,
     on ``side`` ("right" is the pull request's head, "left" its base). ``suggestion`` replaces exactly
     ``lines`` of the head; "" deletes them. ``flags`` are our remarks: ``outside-diff``, ``duplicate``,
-    ``range-swapped`` and so on; a flagged comment is kept, never moved and never dropped.
+    ``range-swapped`` and so on; a flagged comment is kept, never moved and never dropped. ``replies`` are
+    what was answered to it: conversation, which neither agents nor matching are given.
     """
 
     id: str
@@ -53,6 +54,7 @@ class ReviewComment:
     severity: str | None = None
     rule: str | None = None
     flags: tuple[str, ...] = ()
+    replies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,20 @@ def parse(data: bytes | str, pairs: Callable[[list[tuple[str, Any]]], Any] | Non
     return value
 
 
+def parse_at(text: str, at: int, decoder: json.JSONDecoder) -> tuple[Any, int]:
+    """Return the JSON value that begins at an offset of a text, and the offset of its end.
+
+    Raises:
+        ValueError: as `parse`.
+    """
+    try:
+        value, end = decoder.raw_decode(text, at)
+    except RecursionError:
+        raise _too_deep() from None
+    check_depth(value)
+    return value, end
+
+
 def check_depth(value: Any) -> None:
     """Make sure that a function which calls itself for each level can walk a value.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import asdict
 from math import isfinite
@@ -21,6 +23,12 @@ if TYPE_CHECKING:
 
 #: The file of a revision's patch, beside its record.
 _PATCH = "revision.patch"
+#: Flags that have a count of their own in a row.
+_COUNTED = ("outside-diff", "duplicate")
+#: What reading reports of every review, or counts as flags already (`reviewers.reading`).
+_NOT_NOTED = re.compile(r"format taken from the content: |\d+ of \d+ comments: ")
+_NUMBERED = re.compile(r"(?:(\d{1,9}) )?(.*)", re.DOTALL)
+_MOST_KINDS = 30
 _MATCHES = ("matches", "line_matches", "rejected")
 
 
@@ -42,10 +50,11 @@ def comment_from(plain: dict[str, Any]) -> ReviewComment:
             **{
                 **plain,
                 "flags": tuple(plain.get("flags", ())),
+                "replies": tuple(plain.get("replies", ())),
                 "lines": (int(lines[0]), int(lines[1])) if lines else None,
             }
         )
-        _expect(str, made.id, made.body, made.side, made.level, *made.flags)
+        _expect(str, made.id, made.body, made.side, made.level, *made.flags, *made.replies)
         _expect((str, NoneType), made.path, made.suggestion, made.severity, made.rule)
     return made
 
@@ -138,7 +147,21 @@ def review_counts(review: Review) -> dict[str, Any]:
         "comments": len(review.comments),
         "outside_diff": sum("outside-diff" in c.flags for c in review.comments),
         "duplicates": sum("duplicate" in c.flags for c in review.comments),
+        "noted": noted(review),
     }
+
+
+def noted(review: Review) -> dict[str, int]:
+    """Count what was unusual in reading a review, by kind: flags of comments, and what the parser reports.
+
+    A number at the start of a report is its count ("3 results that are suppressed ... were skipped").
+    """
+    counts = Counter(flag for comment in review.comments for flag in comment.flags if flag not in _COUNTED)
+    for warning in review.warnings:
+        if not _NOT_NOTED.match(warning):
+            number, text = _NUMBERED.fullmatch(warning).groups()  # type: ignore[union-attr]
+            counts[printable(text, 120)] += int(number or 1)
+    return dict(sorted(counts.most_common(_MOST_KINDS)))
 
 
 def matching_to(matching: Matching) -> dict[str, Any]:

@@ -31,6 +31,13 @@ def suggestion_blocks(body: str) -> list[tuple[int, int, str]]:
     return blocks
 
 
+def suggestion_block(text: str) -> str:
+    """Return a text as a suggestion block, with a fence that the text cannot close."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}suggestion\n{text}{'' if not text or text.endswith(chr(10)) else chr(10)}{fence}"
+
+
 def _closes(fence: re.Match[str], opened: re.Match[str]) -> bool:
     return not fence["info"].strip() and fence["fence"].startswith(opened["fence"])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import median
@@ -24,6 +24,7 @@ class Totals:
     """Sums over evaluations (one pull request in one repeat).
 
     ``reviews`` is the number of the ``evaluations`` whose review is known; comment counts are over these.
+    ``noted`` counts what was unusual in reading them, by kind.
     ``usage`` holds sums by stage and name as recorded; ``seconds`` medians per evaluation by stage.
     """
 
@@ -32,6 +33,7 @@ class Totals:
     comments: int
     outside_diff: int
     duplicates: int
+    noted: Mapping[str, int]
     usage: Mapping[str, Mapping[str, float]]
     seconds: Mapping[str, float]
 
@@ -73,6 +75,7 @@ def totals(verdicts: Iterable[Verdict]) -> Totals:
         comments=sum(_count(review, "comments") for review in reviews),
         outside_diff=sum(_count(review, "outside_diff") for review in reviews),
         duplicates=sum(_count(review, "duplicates") for review in reviews),
+        noted=_noted(reviews),
         usage=usage,
         seconds={stage: median(values) for stage, values in seconds.items()},
     )
@@ -80,6 +83,15 @@ def totals(verdicts: Iterable[Verdict]) -> Totals:
 
 def _review(group: Sequence[Verdict]) -> Mapping[str, object] | None:
     return next((v.review for v in group if _is_count(v.review.get("comments"))), None)
+
+
+def _noted(reviews: Iterable[Mapping[str, object]]) -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    for review in reviews:
+        found = review.get("noted")
+        if isinstance(found, dict):
+            counts.update({str(kind): n for kind, n in found.items() if _is_count(n)})
+    return dict(sorted(counts.items(), key=lambda one: (-one[1], one[0])))
 
 
 def _count(review: Mapping[str, object], name: str) -> int:

@@ -67,6 +67,13 @@ def comments_line(group: Group) -> str:
     return line
 
 
+def noted_line(group: Group) -> str:
+    """What was unusual in reading the reviews, by kind, most frequent first; "" if nothing was."""
+    kinds = list(group.totals.noted.items())
+    shown = ", ".join(f"{count} {printable(kind, 120)}" for kind, count in kinds[:_VALUES])
+    return shown + (f", and {len(kinds) - _VALUES} other kinds" if len(kinds) > _VALUES else "")
+
+
 def coverage_line(group: Group) -> str:
     """How much was measured, and how much is missing by status."""
     return f"{group.passed + group.missed} of {group.selected} measured{causes(group)}"

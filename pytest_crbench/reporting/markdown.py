@@ -22,6 +22,7 @@ from .lines import (
     coverage_line,
     ident,
     many,
+    noted_line,
     notes,
     percent,
     self_reported_line,
@@ -166,6 +167,8 @@ def _facts(summary: Summary) -> Iterator[str]:
     comments = comments_line(overall)
     if comments:
         yield f"comments: {comments}"
+    if line := noted_line(overall):
+        yield f"noted in reading the reviews: {escaped(line, 2000)}"
     yield f"coverage: {escaped(coverage_line(overall), 1000)}"
     if line := bounds_line(overall):
         yield f"bounds: {escaped(line)}"

@@ -202,6 +202,7 @@ def _group(group: Group) -> dict[str, Any]:
             "comments": totals.comments,
             "outside_diff": totals.outside_diff,
             "duplicates": totals.duplicates,
+            "noted": plain(totals.noted),
             "per_pr": _number(totals.comments_per_pr),
         },
         "tokens": totals.tokens,

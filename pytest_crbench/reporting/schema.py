@@ -52,7 +52,9 @@ class Row(Identity):
     stop_reason: str | None = Field(default=None, description="why the coding agent stopped")
     durations: Numbers = Field(default_factory=dict, description="seconds by stage")
     usage: dict[str, Numbers] = Field(default_factory=dict, description="tokens, calls, cost (USD) by stage")
-    review: dict[str, Any] = Field(default_factory=dict, description="comments, outside_diff, duplicates")
+    review: dict[str, Any] = Field(
+        default_factory=dict, description="comments, outside_diff, duplicates, noted"
+    )
     matching: dict[str, Any] = Field(
         default_factory=dict,
         description="what became of the review's comments and of this reference",
@@ -146,6 +148,10 @@ class CommentInfo(_Model):
     comments: Count
     outside_diff: Count
     duplicates: Count
+    noted: dict[str, Count] = Field(
+        default_factory=dict,
+        description="what was unusual in reading the reviews, by kind",
+    )
     per_pr: float | None
 
 

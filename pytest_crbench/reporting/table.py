@@ -12,6 +12,7 @@ from .lines import (
     comments_line,
     cost_line,
     coverage_line,
+    noted_line,
     notes,
     percent,
     self_reported_line,
@@ -127,6 +128,8 @@ def _details(summary: Summary, logs: str | None) -> Iterator[tuple[str, str]]:
     comments = comments_line(overall)
     if comments:
         yield "comments", comments
+    if line := noted_line(overall):
+        yield "noted", line
     yield "coverage", coverage_line(overall)
     if line := bounds_line(overall):
         yield "bounds", line

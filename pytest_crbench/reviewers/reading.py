@@ -50,7 +50,7 @@ def read_review(
     """
     diff = DiffMap(task.diff)
     with pristine(task) as head:
-        parsed = parse(raw, format, ParseContext(workspace, head, diff.removed))
+        parsed = parse(raw, format, ParseContext(workspace, head, diff.removed, task.diff))
         if parsed.outside:
             raise outside_failure("reviewer", reviewer, parsed.outside)
         return review_of(

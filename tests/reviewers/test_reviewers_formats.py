@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_crbench.matching.meaning import said
 from pytest_crbench.reviewers.formats import PARSERS, HeadFiles, ParseContext, Parsed, Unreadable, parse
 from pytest_crbench.reviewers.formats.edits import Edit, Lines, as_lines
 
@@ -91,7 +92,11 @@ def test_dev_null_with_several_deletions_names_no_file(context: ParseContext) ->
         ({"start_line": 3, "end_line": 5}, (3, 5), "inline", ()),
         ({"start_line": 3, "line": 5}, (3, 5), "inline", ()),
         ({"start_line": 3}, (3, 3), "inline", ()),
-        ({"end_line": 5, "start_line": 0}, (5, 5), "inline", ()),
+        ({"line": 5, "end_line": 6}, (5, 6), "inline", ()),
+        ({"end_line": 5, "start_line": 0}, None, "file", ("line-invalid",)),
+        ({"lines": [0, 5]}, None, "file", ("line-invalid",)),
+        ({"lines": [-3, 5]}, None, "file", ("line-invalid",)),
+        ({"lines": [0, 0]}, None, "file", ()),
         ({"lines": [1153, 1144]}, (1144, 1153), "inline", ("range-swapped",)),
         ({"line": 0}, None, "file", ()),
         ({"line": None}, None, "file", ()),
@@ -176,7 +181,23 @@ def test_a_suggestion_without_lines_of_head_stays_readable(place: Any, context: 
     comment = native(context, **{"path": "app/core.py", "suggestion": "x = 1\n", **place})
     assert comment.suggestion is None
     assert "suggestion-unplaced" in comment.flags
-    assert comment.body == "b\n\nSuggested code:\n\n```\nx = 1\n```"
+    assert comment.body == "b\n\n```suggestion\nx = 1\n```"
+    # Matching compares the words: a reference that is quoted with its suggestion must match.
+    assert said(comment) == "b"
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        {"startLine": 5},
+        {"line": 1, "start_line": 2, "end_line": 3},
+        {"lines": [1, 2, 3]},
+        {"line": 1, "from": 3},
+    ],
+)
+def test_other_spellings_of_a_place_are_refused_by_name(place: Any, context: ParseContext) -> None:
+    with pytest.raises(Unreadable, match=r"comment 0 places itself by .*Write lines"):
+        native(context, path="app/core.py", **place)
 
 
 # --- native ------------------------------------------------------------------------------------------------
@@ -209,7 +230,16 @@ def test_native_lines_and_utf16(context: ParseContext) -> None:
         assert [c.lines for c in read(raw, "native", context).comments] == [(1, 1), (2, 2), (3, 3)]
 
 
-@pytest.mark.parametrize("text", ["[]", '{"comments": []}', "  []\n", "Thinking...\n```json\n[]\n```"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]",
+        '{"comments": []}',
+        "  []\n",
+        "```json\n[]\n```",
+        'Nothing to say.\n{"comments": [], "completed": true}',
+    ],
+)
 @pytest.mark.parametrize("format", ["native", "auto"])
 def test_native_clean(text: str, format: str, context: ParseContext) -> None:
     assert read(text.encode(), format, context).comments == ()
@@ -296,7 +326,7 @@ def test_github_comments(context: ParseContext) -> None:
             ("l", "inline", (7, 7), "left", ()),
             ("f", "file", None, "right", ()),
             ("o", "inline", (3, 4), "right", ("outdated",)),
-            ("p", "file", None, "right", ("position-only",)),
+            ("p", "file", None, "right", ("position-unknown",)),
             ("t", "inline", (7, 7), "right", ("two-sided",)),
         ]
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.text import printable
 from . import checkstyle, github, native, rdjson, sarif
 from .base import Parsed, Unreadable
-from .jsontext import lines as json_lines
-from .jsontext import loads, text_of
+from .jsontext import documents, flat, text_of
 
 if TYPE_CHECKING:
     from .base import ParseContext, Parser
@@ -61,30 +60,15 @@ def _detect(raw: bytes) -> tuple[str, Parser]:
     text, _ = text_of(raw)
     if text.lstrip().startswith("<"):
         return "checkstyle", checkstyle.parse
-    try:
-        value = loads(text, "review")
-    except Unreadable:
-        return _detect_lines(text)
-    if isinstance(value, dict):
-        if isinstance(value.get("runs"), list):
+    values = documents(text, "review").values
+    if len(values) == 1 and isinstance(values[0], dict):
+        if isinstance(values[0].get("runs"), list):
             return "sarif", sarif.parse
-        if isinstance(value.get("diagnostics"), list):
+        if isinstance(values[0].get("diagnostics"), list) and values[0]["diagnostics"]:
             return "rdjson", rdjson.parse_result
-        if _is_diagnostic(value):
-            return "rdjsonl", rdjson.parse_lines
-    return _own_or_github(value)
-
-
-def _detect_lines(text: str) -> tuple[str, Parser]:
-    try:
-        rows = json_lines(text, "review")
-    except Unreadable:
-        rows = []
-    if rows and all(_is_diagnostic(row) for row in rows):
+    if all(_is_diagnostic(value) for value in values):
         return "rdjsonl", rdjson.parse_lines
-    if rows and all(native.is_comment(row) for row in rows):
-        return _own_or_github(rows)
-    return "native", native.parse
+    return _own_or_github(flat(list(values)) if len(values) > 1 else flat(values[0]))
 
 
 def _own_or_github(value: Any) -> tuple[str, Parser]:

@@ -134,12 +134,14 @@ class ParseContext:
     """Where a review was made.
 
     ``root`` is the workspace's path as the tool saw it, if that is known: absolute
-    paths below it are the repository's. ``removed`` are the paths that the pull request deletes.
+    paths below it are the repository's. ``removed`` are the paths that the pull request deletes, ``diff`` is
+    its ``git diff``, which places comments that name a position in it.
     """
 
     root: Path | None
     head: HeadFiles
     removed: tuple[str, ...] = ()
+    diff: bytes = b""
     room: Room = field(default_factory=Room)
 
     def known(self, path: str) -> bool:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ...core.model import Level, ReviewComment, Side
-from ...core.suggestion_blocks import suggestion_blocks
+from ...core.suggestion_blocks import suggestion_block, suggestion_blocks
 from ...core.text import clean, clip
 from .paths import OUTSIDE, repository_path
 
@@ -46,8 +46,8 @@ def draft(
 ) -> ReviewComment:
     """Make a comment without an id; every departure from what the tool wrote leaves a flag.
 
-    Lines that are 0, missing or no numbers make a comment on the file; no path makes a general one. An
-    inverted range is swapped. A suggestion that has no lines of head to replace becomes part of the body.
+    Lines that are below 1, missing or no numbers make a comment on the file; no path makes a general one. An
+    inverted range is swapped. A suggestion that has no lines of head to replace becomes a block of the body.
     """
     context.room.take()
     where, noted = repository_path(path, context)
@@ -70,7 +70,8 @@ def draft(
     if suggestion is not None:
         suggestion = clean(suggestion).replace("\r\n", "\n")
         if lines is None or which == "left" or OUTSIDE in noted or len(suggestion) > BODY_LIMIT:
-            text, more = tidy(f"{text}\n\nSuggested code:\n\n```\n{suggestion.rstrip(chr(10))}\n```")
+            # As a suggestion block: matching compares only the words around such blocks.
+            text, more = tidy(f"{text}\n\n{suggestion_block(suggestion)}")
             suggestion = None
             found += ["suggestion-unplaced", *more]
     return ReviewComment(
@@ -88,10 +89,15 @@ def draft(
 
 
 def line_range(start: object, end: object) -> tuple[tuple[int, int] | None, tuple[str, ...]]:
-    """Return a 1-based inclusive range: half-given is one line, inverted is swapped, invalid is None."""
+    """Return a 1-based inclusive range: half-given is one line, inverted is swapped, invalid is None.
+
+    A range with an end below 1 is no place: its other end would be a line that the tool did not name.
+    """
     first, last = line_number(start), line_number(end)
     strange = any(v not in (None, "") and line_number(v) is None and v != 0 for v in (start, end))
     flags = ("line-invalid",) if strange else ()
+    if (first or last) and (_below(start) or _below(end)):
+        return None, ("line-invalid",)
     if first is None or last is None:
         only = last if first is None else first
         return (None if only is None else (only, only)), flags
@@ -109,6 +115,13 @@ def line_number(value: object) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int):
         return None
     return value if 1 <= value <= MAX_LINE else None
+
+
+def _below(value: object) -> bool:
+    try:
+        return value not in (None, "") and float(str(value)) < 1
+    except ValueError:
+        return False
 
 
 def side_of(value: object) -> tuple[Side, tuple[str, ...]]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ...core.hunks import hunk_lines, line_at
 from .base import Parsed, Unreadable
-from .draft import draft, take_suggestion
-from .jsontext import lines as json_lines
-from .jsontext import loads, text_of
+from .draft import draft, line_number, take_suggestion
+from .jsontext import IN_PROSE, empty_in_prose, review_in, text_of
+from .native import is_either
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def parse(raw: bytes, context: ParseContext) -> Parsed:
-    """Read a list of review comments, a review with ``comments``, or JSON Lines of either.
+    """Read a list of review comments, a review with ``comments``, pages or JSON Lines of either.
 
     A ``suggestion`` block of a body becomes the comment's suggestion. The body of a review object is a
     general comment.
@@ -26,13 +28,13 @@ def parse(raw: bytes, context: ParseContext) -> Parsed:
         Unreadable: if it is neither.
     """
     text, warnings = text_of(raw)
-    try:
-        value = loads(text, "github review")
-    except Unreadable:
-        value = json_lines(text, "github review")
-        if len(value) < 2:
-            raise
-    return read(value, context, warnings)
+    output = review_in(text, "github review", is_either, several=True)
+    parsed = read(output.values[0], context, warnings)
+    if not output.prose:
+        return parsed
+    if not parsed.comments:
+        raise empty_in_prose("github review")
+    return replace(parsed, warnings=(*parsed.warnings, IN_PROSE))
 
 
 def read(value: Any, context: ParseContext, warnings: tuple[str, ...] = ()) -> Parsed:
@@ -41,26 +43,51 @@ def read(value: Any, context: ParseContext, warnings: tuple[str, ...] = ()) -> P
     Raises:
         Unreadable: if it has not the shape.
     """
-    comments: list[ReviewComment] = []
+    thread = _Thread(context)
     for number, item in enumerate(value if isinstance(value, list) else [value]):
         if not isinstance(item, dict):
             raise Unreadable(f"github review: entry {number} is no object")
-        if isinstance(item.get("comments"), list):
-            comments += _review(item, context)
+        if not isinstance(item.get("comments"), list):
+            thread.add(item, number)
+            continue
+        if isinstance(item.get("body"), str) and item["body"].strip():
+            thread.comments.append(draft(context, body=item["body"], level="general"))
+        for inner, comment in enumerate(item["comments"]):
+            if not isinstance(comment, dict):
+                raise Unreadable(f"github review: comment {inner} is no object")
+            thread.add(comment, inner)
+    if thread.lost:
+        warnings = (*warnings, f"{thread.lost} replies to comments that are not here were left out")
+    return Parsed(tuple(thread.comments), warnings, thread.lost)
+
+
+class _Thread:
+    """Collects comments; an entry with ``in_reply_to_id`` is a reply, kept with the comment it answers."""
+
+    def __init__(self, context: ParseContext) -> None:
+        self.context = context
+        self.comments: list[ReviewComment] = []
+        self.lost = 0
+        self._by_id: dict[Any, int] = {}
+        self._by_place: dict[Any, int] = {}
+
+    def add(self, item: Mapping[str, Any], number: int) -> None:
+        comment = _comment(item, number, self.context)
+        place = (comment.path, comment.lines, comment.side)
+        if item.get("in_reply_to_id") is None:
+            self._by_place.setdefault(place, len(self.comments))
+            if isinstance(item.get("id"), int | str):
+                self._by_id[item["id"]] = len(self.comments)
+            self.comments.append(comment)
+            return
+        parent = item["in_reply_to_id"]
+        known = self._by_id.get(parent) if isinstance(parent, int | str) else None
+        at = self._by_place.get(place) if known is None else known
+        if at is None:
+            self.lost += 1
         else:
-            comments.append(_comment(item, number, context))
-    return Parsed(tuple(comments), warnings)
-
-
-def _review(review: Mapping[str, Any], context: ParseContext) -> list[ReviewComment]:
-    comments = []
-    if isinstance(review.get("body"), str) and review["body"].strip():
-        comments.append(draft(context, body=review["body"], level="general"))
-    for number, item in enumerate(review["comments"]):
-        if not isinstance(item, dict):
-            raise Unreadable(f"github review: comment {number} is no object")
-        comments.append(_comment(item, number, context))
-    return comments
+            answered = self.comments[at]
+            self.comments[at] = replace(answered, replies=(*answered.replies, comment.body))
 
 
 def _comment(item: Mapping[str, Any], number: int, context: ParseContext) -> ReviewComment:
@@ -70,12 +97,13 @@ def _comment(item: Mapping[str, Any], number: int, context: ParseContext) -> Rev
             "GET /repos/{owner}/{repo}/pulls/{number}/comments."
         )
     body, suggestion, flags = take_suggestion(item["body"])
-    start, end = item.get("start_line"), item.get("line")
+    start, end, side = item.get("start_line"), item.get("line"), item.get("side")
     if end is None and item.get("original_line") is not None:
         start, end = item.get("original_start_line"), item["original_line"]
         flags = (*flags, "outdated")
-    elif end is None and start is None and item.get("position") is not None:
-        flags = (*flags, "position-only")
+    elif end is None and start is None and item.get("subject_type") != "file":
+        end, shown, more = _by_position(item, context)
+        side, flags = side or shown, (*flags, *more)
     if item.get("start_side") not in (None, item.get("side", "RIGHT")):
         flags = (*flags, "two-sided")
         start = None
@@ -85,8 +113,33 @@ def _comment(item: Mapping[str, Any], number: int, context: ParseContext) -> Rev
         path=item.get("path"),
         start=start,
         end=end,
-        side=item.get("side"),
+        side=side,
         suggestion=suggestion,
         level="file" if item.get("subject_type") == "file" else None,
         flags=flags,
     )
+
+
+def _by_position(
+    item: Mapping[str, Any], context: ParseContext
+) -> tuple[int | None, str | None, tuple[str, ...]]:
+    """Place a comment by the hunk that it comes with, which ends at its line, or by its position in the diff.
+
+    Returns line, side and flags: ``position-unknown`` where neither has such a line.
+    """
+    position, original = item.get("position"), item.get("original_position")
+    flags = ("outdated",) if position is None and original is not None else ()
+    found = None
+    if isinstance(item.get("diff_hunk"), str) and item["diff_hunk"].startswith("@@"):
+        shown = item["diff_hunk"].rstrip("\n").split("\n")
+        found = line_at(shown, len(shown) - 1)
+    elif position is None and original is None:
+        return None, None, ()
+    if found is None:
+        number = line_number(original if position is None else position)
+        path = item.get("path")
+        if number is not None and isinstance(path, str):
+            found = line_at(hunk_lines(context.diff, path), number)
+    if found is None:
+        return None, None, (*flags, "position-unknown")
+    return found[1], found[0], flags

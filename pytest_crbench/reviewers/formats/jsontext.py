@@ -9,16 +9,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...core import plainjson
+from ...core.digest import canonical
 from ...core.text import printable
 from .base import INPUT_LIMIT, Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: A review begins with an object, or with a list of objects; a log line ("[INFO] ...") does not.
-_OPENING = re.compile(r"^[ \t]*(?=\{[ \t\r\n]{0,200}[\"}]|\[[ \t\r\n]{0,200}[{\]])", re.MULTILINE)
-#: Characters that the search in prose may look at altogether: hostile text must not cost minutes.
-_SEARCH_BUDGET = 64 * 1024 * 1024
+#: A document begins with an object, or with a list of objects; a log line ("[INFO] ...") does not.
+_OPENING = re.compile(r"\{[ \t\r\n]{0,200}[\"}]|\[[ \t\r\n]{0,200}[{\[\]]")
+_FENCE = re.compile(r"(`{3,}|~{3,})[ \t]*([^\s`{\[]*)[ \t]*")
+#: A key of a review that stands outside of every document is a piece of one that is damaged.
+_KEY = re.compile(r'"(?:comments|body)"[ \t]*:')
+#: What stands before or after a value that is part of a larger one.
+_WITHIN = re.compile(r"(?:[\[{,]|\"[ \t]*:)\Z"), re.compile(r"\A[\]},:]")
+
+
+IN_PROSE = "the review was taken from JSON within other text"
 
 
 @dataclass(frozen=True)
@@ -81,6 +88,10 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
+_DECODER = json.JSONDecoder(object_pairs_hook=_object)
+_BLANKS = re.compile(r"\s*")
+
+
 def whole(raw: bytes, what: str) -> Document:
     """Parse output that must be one JSON document and nothing else.
 
@@ -101,36 +112,183 @@ def lines(text: str, what: str) -> list[Any]:
     return [loads(line, f"{what}, line {number}") for number, line in numbered]
 
 
-def embedded(text: str, accept: Callable[[Any], bool]) -> list[Any]:
-    """Find the JSON values in prose that ``accept`` takes: those that stand on lines of their own.
+@dataclass(frozen=True)
+class Output:
+    """The JSON documents of an output, in order, and whether other text stands beside them."""
 
-    A fence around them does not matter. A value inside an accepted one is not looked at. JSON in the middle
-    of a sentence is never taken: an empty list there is no review.
+    values: tuple[Any, ...]
+    prose: bool = False
+
+
+def documents(text: str, what: str) -> Output:
+    """Return the JSON documents of an output: alone, one after the other, or in prose and fences.
+
+    In prose a document begins at the start of a line, or right after a fence's opening. What begins like one
+    must be one as a whole: nothing inside of a damaged document is ever returned.
 
     Raises:
-        Unreadable: if the search would take too long.
+        Unreadable: if there is no document, or if one does not parse, or if a piece of one is left over.
     """
-    decoder, found, at, spent = json.JSONDecoder(object_pairs_hook=_object), [], 0, 0
-    while (opening := _OPENING.search(text, at)) is not None:
-        start = at = opening.end()
-        spent += 256  # an attempt costs something, even one that fails at once
-        if spent > _SEARCH_BUDGET:
-            raise Unreadable("the output is prose with too many beginnings of JSON to find a review in it")
-        end_of_line = text.find("\n", start)
-        at = len(text) if end_of_line < 0 else end_of_line + 1
+    start = _past_blanks(text, 0)
+    if _OPENING.match(text, start):
+        values, end = _sequence(text, start, what)
+        if not text[end:].strip():
+            return Output(tuple(values))
+    return _Prose(text, what).read()
+
+
+def review_in(text: str, what: str, accept: Callable[[Any], bool], *, several: bool = False) -> Output:
+    """Return the one review of an output, whatever surrounds it: a value of the caller's format.
+
+    Pages (lists one after the other, or a list of lists) are one list, and so are comments one after the
+    other. A review that is repeated word for word is one.
+
+    Args:
+        text: the output.
+        what: what to call it in errors.
+        accept: whether a value is a review, or one comment.
+        several: whether several review objects are one review.
+
+    Raises:
+        Unreadable: if there is no review, or several that differ, or JSON of something else.
+    """
+    output = documents(text, what)
+    values = [flat(value) for value in output.values]
+    if len(values) == 1 and not output.prose:
+        return Output((values[0],))
+    for value in values:
+        if not accept(value):
+            raise Unreadable(
+                f"{what}: the output holds JSON that is no review ({printable(str(value), 60)!r})"
+            )
+    different = {canonical(value): value for value in values}
+    single = [isinstance(value, dict) and "comments" not in value for value in values]
+    if all(single):
+        return Output((values,), output.prose)
+    if len(different) == 1:
+        return Output((values[0],), output.prose)
+    if several and not any(single):
+        return Output(([item for v in values for item in (v if isinstance(v, list) else [v])],), output.prose)
+    if output.prose or not all(isinstance(value, list) for value in values):
+        raise Unreadable(
+            f"{what}: the output holds {len(different)} reviews that differ. Let the tool write one."
+        )
+    return Output(([item for value in values for item in value],))
+
+
+def empty_in_prose(what: str) -> Unreadable:
+    """Return the error for an empty review among other words: an apology looks the same as "no issues"."""
+    return Unreadable(
+        f"{what}: an empty review among other text may be an apology. Let the tool write nothing else, or "
+        '{"comments": [], "completed": true}.'
+    )
+
+
+def flat(value: Any) -> Any:
+    """Return a list of pages (``gh api --paginate --slurp``) as one list, and any other value as it is."""
+    if isinstance(value, list) and value and all(isinstance(page, list) for page in value):
+        return [item for page in value for item in page]
+    return value
+
+
+def _sequence(text: str, at: int, what: str) -> tuple[list[Any], int]:
+    """Parse documents that follow one another with nothing but blanks between; returns where they end."""
+    values: list[Any] = []
+    end = at
+    while at < len(text) and _OPENING.match(text, at):
         try:
-            value, end = decoder.raw_decode(text, start)
-            plainjson.check_depth(value)
-        except json.JSONDecodeError as error:
-            # The error itself counts the lines before it, which is quick, but not free.
-            spent += error.pos - start + error.pos // 4
-            continue
-        except (ValueError, RecursionError):  # a number of thousands of digits, or absurd nesting
-            spent += 16384
-            continue
-        spent += end - start
-        rest = text[end : text.find("\n", end) if text.find("\n", end) >= 0 else len(text)]
-        if not rest.strip() and accept(value):
-            found.append(value)
-            at = end
-    return found
+            value, end = plainjson.parse_at(text, at, _DECODER)
+        except Ambiguous:
+            raise
+        except ValueError as error:
+            raise _damaged(text, at, what, error) from None
+        values.append(value)
+        at = _past_blanks(text, end)
+    return values, end
+
+
+class _Prose:
+    """Goes once through text that holds documents; keeps what is no document, to look for pieces in it."""
+
+    def __init__(self, text: str, what: str) -> None:
+        self.text, self.what = text, what
+        self.values: list[Any] = []
+        self.rest: list[str] = []
+
+    def read(self) -> Output:
+        at = 0
+        while at < len(self.text):
+            start = _past_blanks(self.text, at)
+            fence = _FENCE.match(self.text, start)
+            if fence:
+                at = self._fenced(fence)
+            elif _OPENING.match(self.text, start):
+                at = self._document(start, "")
+            else:
+                end = self.text.find("\n", start)
+                at = len(self.text) if end < 0 else end + 1
+                self.rest.append(self.text[start:at])
+        prose = "".join(self.rest)
+        if not self.values:
+            raise _unlike(self.text, self.what)
+        if _KEY.search(prose):
+            raise Unreadable(
+                f"{self.what}: pieces of a damaged JSON document stand outside of what can be read"
+            )
+        return Output(tuple(self.values), bool(prose.strip()))
+
+    def _fenced(self, fence: re.Match[str]) -> int:
+        """Read a fenced block: a document as a whole, or text that is none."""
+        marker, word = fence[1], fence[2].lower()
+        start = _past_blanks(self.text, fence.end())
+        json_word = word.startswith("json")
+        if json_word or (not word and _OPENING.match(self.text, start)):
+            return self._document(start, marker)
+        closing = re.compile(rf"^[ \t]*{re.escape(marker[0])}{{{len(marker)},}}[ \t]*$", re.MULTILINE)
+        end = closing.search(self.text, fence.end())
+        at = len(self.text) if end is None else end.end()
+        self.rest.append(self.text[fence.end() : at].rstrip("`~ \t"))
+        return at
+
+    def _document(self, start: int, marker: str) -> int:
+        """Read the documents that begin here, up to the end of their line or of their fence.
+
+        Raises:
+            Unreadable: if they do not parse, or something else follows, or they are part of something larger.
+        """
+        values, end = _sequence(self.text, start, self.what)
+        line = self.text.find("\n", end)
+        line = len(self.text) if line < 0 else line
+        if marker:
+            after = _past_blanks(self.text, end)
+            closed = self.text.startswith(marker, after)
+            end = after + len(marker) if closed else end
+            whole = bool(values) and (closed or after >= len(self.text))
+        else:
+            whole = not self.text[end:line].strip()
+        before = "".join(self.rest[-1:]).rstrip()
+        after = _past_blanks(self.text, end)
+        if not whole or _WITHIN[0].search(before) or _WITHIN[1].match(self.text, after):
+            raise _damaged(self.text, start, self.what, "it is not a document as a whole")
+        self.values += values
+        return end if marker else line
+
+
+def _past_blanks(text: str, at: int) -> int:
+    found = _BLANKS.match(text, at)
+    return found.end() if found else at
+
+
+def _damaged(text: str, at: int, what: str, why: object) -> Unreadable:
+    line = text.count("\n", 0, at) + 1
+    return Unreadable(
+        f"{what}: the JSON that begins in line {line} does not parse ({printable(str(why), 120)}); it begins "
+        f"with {printable(text[at : at + 200], 60)!r}. Look at the raw output, kept with the results."
+    )
+
+
+def _unlike(text: str, what: str) -> Unreadable:
+    return Unreadable(
+        f"{what}: not JSON; it begins with {printable(text[:200], 60)!r}. Look at the raw output, kept with "
+        "the results."
+    )

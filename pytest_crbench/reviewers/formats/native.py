@@ -8,12 +8,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ...core.digest import canonical
 from ...core.text import printable
 from .base import Parsed, Unreadable
 from .draft import draft, take_suggestion
-from .jsontext import Ambiguous, embedded, loads, text_of
-from .jsontext import lines as json_lines
+from .jsontext import IN_PROSE, empty_in_prose, review_in, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,19 +22,69 @@ if TYPE_CHECKING:
 #: The key by which a tool says that it got no answer from what it depends on.
 _OUTSIDE = "outside_failure"
 _PLACE = ("path", "file", "line", "lines", "start_line", "end_line", "side", "level")
+_SPELLED = ("lines", "start_line", "line", "end_line")
+#: The keys that may place a comment together, each pair in the order first, last.
+_SPELLINGS = frozenset(
+    {
+        (),
+        ("lines",),
+        ("line",),
+        ("start_line",),
+        ("end_line",),
+        ("start_line", "end_line"),
+        ("start_line", "line"),
+        ("line", "end_line"),
+    }
+)
+#: How other formats and models spell a place: read as nothing, such a comment would lose its lines.
+_OTHER_PLACES = frozenset(
+    [
+        "startLine",
+        "endLine",
+        "start",
+        "end",
+        "from",
+        "to",
+        "line_start",
+        "line_end",
+        "begin_line",
+        "beginLine",
+        "first_line",
+        "last_line",
+        "lineNumber",
+        "line_number",
+        "lineno",
+        "line_no",
+        "row",
+        "start_row",
+        "end_row",
+        "range",
+        "line_range",
+        "lineRange",
+        "position",
+    ]
+)
 _KNOWN = frozenset({"id", "body", "suggestion", "severity", "rule", *_PLACE})
 _HOW = 'Write {"comments": [{"path": "a.py", "lines": [1, 2], "body": "..."}]}, or {"comments": []} for none.'
 
 
 def parse(raw: bytes, context: ParseContext) -> Parsed:
-    """Read native output; JSON in a Markdown fence, or on lines of its own in prose, is found too.
+    """Read native output; JSON in a Markdown fence, or on lines of its own in prose, is read too.
 
     Raises:
-        Unreadable: if there is no review in it, or more than one.
+        Unreadable: if there is no review in it, or more than one, or a clean one among other words.
     """
     text, warnings = text_of(raw)
-    value, found = _value(text)
-    return read(value, context, (*warnings, *found))
+    output = review_in(text, "native review", is_either)
+    (value,) = output.values
+    if not isinstance(value, list | dict):
+        raise Unreadable(f"native review: a list or an object is expected. {_HOW}")
+    if output.prose:
+        warnings = (*warnings, IN_PROSE)
+    parsed = read(value, context, warnings)
+    if output.prose and not (parsed.comments or parsed.outside or _completed(value)):
+        raise empty_in_prose("native review")
+    return parsed
 
 
 def read(value: Any, context: ParseContext, warnings: tuple[str, ...] = ()) -> Parsed:
@@ -53,6 +101,11 @@ def read(value: Any, context: ParseContext, warnings: tuple[str, ...] = ()) -> P
     if isinstance(value, dict) and "comments" in value:
         usage = _usage(value.get("usage"))
         items = value["comments"]
+        if said := value.get("error") or value.get("errors"):
+            failure = f"the tool reports an error ({printable(str(said), 200)})"
+            if not items:
+                raise Unreadable(f"native review: {failure}: this is no clean review")
+            warnings = (*warnings, failure)
     else:
         items = [value] if isinstance(value, dict) else value
     if not isinstance(items, list):
@@ -66,6 +119,11 @@ def read(value: Any, context: ParseContext, warnings: tuple[str, ...] = ()) -> P
         names = ", ".join(printable(name, 40) for name in sorted(unknown)[:8])
         warnings = (*warnings, f"keys that mean nothing here were ignored: {names}")
     return Parsed(tuple(comments), warnings, usage=usage)
+
+
+def is_either(value: Any) -> bool:
+    """Whether a value has the shape of a native review, or of one comment."""
+    return is_review(value) or is_comment(value)
 
 
 def is_comment(value: Any) -> bool:
@@ -82,47 +140,13 @@ def is_review(value: Any) -> bool:
     return isinstance(value, list) and all(is_comment(item) for item in value)
 
 
-def _value(text: str) -> tuple[Any, tuple[str, ...]]:
-    try:
-        value = loads(text, "native review")
-    except Ambiguous:
-        raise
-    except Unreadable as error:
-        failure = error
-    else:
-        if not (is_review(value) or is_comment(value) or isinstance(value, list | dict)):
-            raise Unreadable(f"native review: a list or an object is expected. {_HOW}")
-        return value, ()
-    try:
-        rows = json_lines(text, "native review")
-    except Unreadable:
-        return _searched(text, failure)
-    if all(is_comment(row) for row in rows):
-        return rows, ()
-    return _searched(text, failure)
-
-
-def _searched(text: str, failure: Unreadable) -> tuple[Any, tuple[str, ...]]:
-    found = embedded(text, lambda value: is_review(value) or is_comment(value))
-    if not found:
-        raise failure
-    note = "the review was taken from JSON within other text"
-    if all(isinstance(value, dict) and "comments" not in value for value in found):
-        return found, (note,)
-    if len({canonical(value) for value in found}) > 1:
-        raise Unreadable(
-            f"native review: the output holds {len(found)} reviews that differ. Let the tool write one."
-        )
-    return found[0], (note,)
-
-
 def _comment(item: Any, number: int, context: ParseContext) -> ReviewComment:
     if not isinstance(item, dict) or not isinstance(item.get("body"), str):
         keys = (
             ", ".join(sorted(printable(str(k), 30) for k in item)[:8]) if isinstance(item, dict) else "none"
         )
         raise Unreadable(f"native review: comment {number} has no text 'body' (keys found: {keys}). {_HOW}")
-    start, end = _lines(item)
+    start, end = _lines(item, number)
     body, suggestion = item["body"], item.get("suggestion")
     flags: tuple[str, ...] = ()
     if suggestion is None:
@@ -147,13 +171,33 @@ def _comment(item: Any, number: int, context: ParseContext) -> ReviewComment:
     )
 
 
-def _lines(item: Mapping[str, Any]) -> tuple[Any, Any]:
-    lines = item.get("lines")
-    if isinstance(lines, list):
-        return (lines[0] if lines else None), (lines[-1] if lines else None)
-    if lines is not None:
-        return lines, lines
-    return item.get("start_line"), item.get("end_line", item.get("line"))
+def _completed(value: Any) -> bool:
+    """Whether the review itself says that it was completed, which an empty list in prose does not."""
+    return isinstance(value, dict) and value.get("completed") is True
+
+
+def _lines(item: Mapping[str, Any], number: int) -> tuple[Any, Any]:
+    """Return first and last line, in one of the spellings of `_SPELLINGS`.
+
+    Raises:
+        Unreadable: for another spelling, whose meaning would be a guess.
+    """
+    wrong = sorted({str(key) for key in item} & _OTHER_PLACES)
+    keys = tuple(key for key in _SPELLED if item.get(key) is not None)
+    if not wrong and keys in _SPELLINGS:
+        found = [item[key] for key in keys]
+        if keys != ("lines",):
+            return (found[0], found[-1]) if found else (None, None)
+        lines = found[0]
+        if not isinstance(lines, list):
+            return lines, lines
+        if len(lines) <= 2:
+            return (lines[0], lines[-1]) if lines else (None, None)
+    shown = ", ".join(wrong or keys)
+    raise Unreadable(
+        f"native review: comment {number} places itself by {printable(shown, 200)}. Write lines: [first, "
+        "last], line, start_line and end_line, start_line and line, or line and end_line."
+    )
 
 
 def _usage(value: Any) -> dict[str, float]:

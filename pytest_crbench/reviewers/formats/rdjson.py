@@ -77,7 +77,7 @@ def _comment(item: Any, number: int, context: ParseContext, severity: Any, sourc
         body=item["message"],
         path=place.get("path"),
         start=start.get("line"),
-        end=last,
+        end=last or None,  # 0 is how protocol buffers write a number that was not set
         severity=_SEVERITIES.get(level, level) if isinstance(level, int | str) else None,
         rule=_dict(item.get("code")).get("value"),
     )

@@ -26,6 +26,8 @@ _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{(\d{1,3})\}")
 #: Kinds of result that are no findings (SARIF 3.27.9).
 _NO_FINDING = frozenset({"pass", "notApplicable", "informational"})
 _MAX_BASES = 20
+#: A URI with a scheme other than "file".
+_REMOTE = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]+:")
 
 
 def parse(raw: bytes, context: ParseContext) -> Parsed:
@@ -45,7 +47,11 @@ def parse(raw: bytes, context: ParseContext) -> Parsed:
         raise Unreadable("sarif: there is no run, so nothing says that the tool looked at anything")
     warnings = list(document.warnings)
     if log.get("version") != "2.1.0":
-        warnings.append(f"sarif: version {printable(str(log.get('version')), 20)}, read as 2.1.0")
+        raise Unreadable(
+            f"sarif: 'version' is {printable(str(log.get('version')), 20)!r}; only 2.1.0 is read: earlier "
+            "versions keep message and place elsewhere. Let the tool write 2.1.0, or convert the file with "
+            "`sarif transform` of Sarif.Multitool."
+        )
     comments: list[ReviewComment] = []
     skipped = 0
     for number, run in enumerate(log["runs"]):
@@ -61,10 +67,20 @@ def parse(raw: bytes, context: ParseContext) -> Parsed:
 def _run(raw: Any, number: int, context: ParseContext) -> tuple[list[ReviewComment], int, list[str]]:
     results = raw.get("results") if isinstance(raw, dict) else None
     failed = any(_dict(i).get("executionSuccessful") is False for i in _list(_dict(raw).get("invocations")))
+    if isinstance(raw, dict) and results is None and not failed:
+        raise Unreadable(
+            f"sarif: run {number} has no 'results': no results were computed (SARIF 3.14.23), which is not a "
+            'clean review. A clean run has "results": []'
+        )
     if not isinstance(results, list) or (failed and not results):
         raise Unreadable(
             f"sarif: run {number} has no results because the tool did not finish; no result is not "
             "a clean review"
+        )
+    if not results and (said := _error_of(raw)) is not None:
+        raise Unreadable(
+            f"sarif: run {number} has no results, and the tool reports an error ({printable(said, 200)}): "
+            "this is no clean review"
         )
     run = _Run(raw, context)
     comments = []
@@ -77,6 +93,16 @@ def _run(raw: Any, number: int, context: ParseContext) -> tuple[list[ReviewComme
         else:
             comments.append(run.comment(result))
     return comments, skipped, ["sarif: the tool says that it did not finish"] if failed else []
+
+
+def _error_of(run: Mapping[str, Any]) -> str | None:
+    """Return the first notification of level "error" of a run (SARIF 3.58.6); None if there is none."""
+    for invocation in _list(run.get("invocations")):
+        for kind in ("toolConfigurationNotifications", "toolExecutionNotifications"):
+            for notification in map(_dict, _list(_dict(invocation).get(kind))):
+                if notification.get("level") == "error":
+                    return str(_dict(notification.get("message")).get("text"))
+    return None
 
 
 def _is_no_finding(result: Mapping[str, Any]) -> bool:
@@ -199,6 +225,9 @@ class _Run:
             base, prefix = known.get("uriBaseId"), known.get("uri")
             if not isinstance(prefix, str) or not 0 < len(prefix) <= PATH_LIMIT:
                 continue
+            if base is None and _REMOTE.match(prefix):
+                # Where the root is published. The artifact's own URI is relative to it, and so its path.
+                return path
             joined = from_uri(prefix).rstrip("/") + "/" + path
             if base is None and prefix.startswith("file:"):
                 # The root's own address is where the tool ran; elsewhere, only what is below it counts
