@@ -19,6 +19,7 @@ from ..core.text import printable
 from .agreement import agreement_json
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from fractions import Fraction
     from pathlib import Path
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from ..core.gate import Decision
     from ..core.intervals import Interval
-    from ..core.model import Verdict
+    from ..core.model import Key, Verdict
     from ..core.score import Group, Rate, Summary
 
 SCHEMA = "crbench-results"
@@ -84,7 +85,8 @@ def read_results(path: Path) -> Results:
     """Read a ``results.json``, or the one in a run's folder.
 
     Raises:
-        UsageError: no such file, not one of ours, of a newer version, or broken; names file and key.
+        UsageError: no such file, not one of ours, of a newer version, broken, or with two rows of one
+            check; names file and key.
     """
     file = path / "results.json" if path.is_dir() else path
     content = _parse(file)
@@ -100,9 +102,18 @@ def read_results(path: Path) -> Results:
     verdicts = tuple(
         from_row(row, where=f"{file}, verdicts[{place}]") for place, row in enumerate(content["verdicts"])
     )
-    planned = {verdict.key: verdict.facets for verdict in verdicts}
+    planned: dict[Key, Mapping[str, str]] = {}
+    rows = [(f"verdicts[{place}]", v.key, v.facets) for place, v in enumerate(verdicts)]
     for place, row in enumerate(content.get("not_run", [])):
-        planned[key_from_row(row, where=f"{file}, not_run[{place}]")] = row.get("facets", {})
+        name = f"not_run[{place}]"
+        rows.append((name, key_from_row(row, where=f"{file}, {name}"), row.get("facets", {})))
+    for name, key, facets in rows:
+        if key in planned:
+            raise UsageError(
+                f"{file}, {name}: a second row for {printable(_identity(key))}; a check counts once. Use the "
+                "file as a run wrote it."
+            )
+        planned[key] = facets
     return Results(
         run=content["run"],
         verdicts=verdicts,
@@ -110,6 +121,10 @@ def read_results(path: Path) -> Results:
         source=str(file),
         lock=content.get("lock") or {},
     )
+
+
+def _identity(key: Key) -> str:
+    return f"{key.dataset}::{key.instance}::{key.check} ({key.scoring}, repeat {key.repeat}, {key.arm})"
 
 
 def append_row(path: Path, verdict: Verdict) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from report_runs import broken, run_of, verdicts
 
-from pytest_crbench.commands import compare, gate
+from pytest_crbench.commands import compare, gate, tables
 from pytest_crbench.core.status import Status
 from pytest_crbench.reporting.results import write_results
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def crbench(*argv: object) -> int:
     parser = argparse.ArgumentParser()
     subparsers = parser.add_subparsers(required=True)
-    for command in (compare, gate):
+    for command in (compare, gate, tables):
         command.add_parser(subparsers)
     args = parser.parse_args([str(one) for one in argv])
     status: int = args.run(args)
@@ -156,3 +156,20 @@ def test_a_comparison_says_what_the_data_is(tmp_path: Path, capsys: pytest.Captu
         said = " ".join(capsys.readouterr().out.split())
         assert said.count("Not made by reviewers") == 1
         assert "for checking the harness only" in said
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["gate", "{file}", "--fail-under=0.3"], ["compare", "{file}", "{plain}"], ["tables", "{file}"]],
+)
+def test_a_check_that_stands_twice_in_a_file_is_refused(
+    runs: dict[str, Path], capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    file = runs["plain"] / "doubled.json"
+    content = json.loads((runs["plain"] / "results.json").read_text("utf-8"))
+    content["verdicts"] += [row for row in content["verdicts"] if row["status"] == "passed"]
+    file.write_text(json.dumps(content), encoding="utf-8")
+    assert crbench(*(one.format(file=file, **runs) for one in arguments)) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert f"{file}, verdicts[40]: a second row for releases::package-00::check-0" in err

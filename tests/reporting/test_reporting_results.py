@@ -117,6 +117,12 @@ def test_a_gate_over_the_file_decides_like_the_run(tmp_path: Path) -> None:
         (lambda c: c.update(schema_version=2), "reads up to 1"),
         (lambda c: c.update(schema_version="1"), "key 'schema_version': expected 1, found '1'"),
         (lambda c: c["not_run"][0].pop("check"), "key 'not_run.0.check'"),
+        (
+            lambda c: c["verdicts"].append(c["verdicts"][3]),
+            "verdicts[40]: a second row for releases::package",
+        ),
+        (lambda c: c["not_run"].append(c["not_run"][0]), "not_run[1]: a second row for releases::late::c"),
+        (lambda c: c["not_run"].append(c["verdicts"][0]), "not_run[1]: a second row for releases::package"),
     ],
 )
 def test_broken_files_are_named(tmp_path: Path, change: Any, said: str) -> None:
