@@ -13,18 +13,23 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Sequence
 
     from .activate import Selection
-    from .core.model import Check, Dataset, Instance, Key, Scoring, Verdict
+    from .core.model import Check, Dataset, Instance, Key, Scoring
     from .core.plan import Plan
     from .settings import Settings
 
 
-def measure(crbench_verdict: Verdict) -> None:
-    """A check: its verdict is made by the fixtures; a miss is told here."""
-    from .core.status import Status
-    from .outcome import Missed
+def measure(request: pytest.FixtureRequest, crbench_verdict: object) -> None:
+    """A check: its verdict is made by the fixtures; a miss is told here.
 
-    if crbench_verdict.status is Status.MISSED:
-        raise Missed(crbench_verdict.reason)
+    What counts is the verdict that was recorded, not what the fixture `crbench_verdict` returned: it can be
+    replaced.
+    """
+    from .core.status import Status
+    from .outcome import VERDICT, Missed
+
+    verdict = request.node.stash[VERDICT]
+    if verdict.status is Status.MISSED:
+        raise Missed(verdict.reason)
 
 
 class CheckItem(pytest.Function):
@@ -34,6 +39,20 @@ class CheckItem(pytest.Function):
     check: Check
     key: Key
 
+    def setup(self) -> None:
+        """Have the verdict made.
+
+        Raises:
+            Unmeasured: there is none, or another check's, because a vendor's fixture took the place of ours.
+        """
+        from .outcome import VERDICT, Unmeasured, usable
+
+        super().setup()
+        verdict = usable(self, self.stash.get(VERDICT, None))
+        self.stash[VERDICT] = verdict
+        if not verdict.status.measured:
+            raise Unmeasured(verdict)
+
     @property
     def location(self) -> tuple[str, int | None, str]:
         """Where reports say this item is: in its dataset, wherever the package is installed."""
@@ -41,8 +60,8 @@ class CheckItem(pytest.Function):
         return dataset, None, rest.replace("::", ".")
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Path, line and name for pytest's own reports."""
-        return self.path, None, self.nodeid
+        """Path, line and name for pytest's own reports; without a line, a skip would end the run."""
+        return self.path, 0, self.nodeid
 
 
 class InstanceNode(pytest.Collector):

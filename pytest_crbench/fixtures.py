@@ -2,6 +2,8 @@
 
 ``crbench_reviewer``, ``crbench_agent`` and ``crbench_sandbox`` make the programs of a run;
 ``crbench_review``, ``crbench_revision`` and ``crbench_verdict`` are the stages of one check's pull request.
+Every report says which of them were replaced. A verdict cannot be: what counts is what `crbench_verdict` here
+recorded, whatever a fixture around it returns.
 """
 
 from __future__ import annotations
@@ -148,9 +150,9 @@ def crbench_verdict(
     verdict = crbench_evaluator.verdict(
         crbench_instance, crbench_check, item.key.repeat, scoring=item.key.scoring
     )
+    item.stash[VERDICT] = verdict
     if not verdict.status.measured:
         raise Unmeasured(verdict)
-    item.stash[VERDICT] = verdict
     return verdict
 
 
@@ -195,5 +197,6 @@ class _measuring:
             verdict = self.evaluator.failed(
                 item.instance_, item.check, error, item.key.repeat, scoring=item.key.scoring
             )
+            item.stash[VERDICT] = verdict
             # Without the cause: pytest would write out its frames, with all that a flood left in them.
             raise Unmeasured(verdict) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,7 +11,6 @@ import pytest
 from .collect import CheckItem
 from .core.errors import CrbenchError, StageError
 from .core.identity import unmeasured
-from .core.model import Verdict
 from .core.row import from_row, to_row
 from .core.secrets import scrubbed_value
 from .core.status import Status
@@ -21,10 +21,37 @@ from .rundir import shown_path
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from .core.model import Verdict
     from .settings import Settings
 
+_OURS = f"{__package__}.fixtures"
+#: The fixtures that a vendor can replace.
+SEAMS = tuple(
+    f"crbench_{name}"
+    for name in (
+        *("reviewer", "agent", "sandbox", "evaluator"),
+        *("instance", "check", "review", "revision", "verdict"),
+    )
+)
 #: Where the fixture leaves the verdict for the report.
 VERDICT = pytest.StashKey["Verdict"]()
+
+
+def replaced(node: pytest.Item | pytest.Session) -> dict[str, str]:
+    """Return the seams that are not ours at a node, by name, each with the file that defines it.
+
+    Asks pytest which definition holds there: a fixture may come from any conftest file or plugin, and its
+    function may have another name.
+    """
+    found = {}
+    for name in SEAMS:
+        definitions = node.session._fixturemanager.getfixturedefs(name, node) or ()
+        module = getattr(definitions[-1].func, "__module__", "") if definitions else _OURS
+        if module != _OURS:
+            file = Path(getattr(getattr(definitions[-1].func, "__code__", None), "co_filename", ""))
+            root = node.config.rootpath
+            found[name] = file.relative_to(root).as_posix() if file.is_relative_to(root) else module
+    return found
 
 
 class Missed(Exception):
@@ -52,6 +79,7 @@ class OutcomePlugin:
         """Attach the verdict to the report that is decisive, as plain JSON types."""
         report = yield
         if isinstance(item, CheckItem):
+            report.crbench_fixtures = replaced(item)  # type: ignore[attr-defined]
             verdict = self._shape(item, call, report)
             if verdict is not None:
                 item.user_properties += junit_properties(verdict)
@@ -65,25 +93,28 @@ class OutcomePlugin:
         self, item: CheckItem, call: pytest.CallInfo[None], report: pytest.TestReport
     ) -> Verdict | None:
         error = call.excinfo.value if call.excinfo is not None else None
-        if report.when == "setup" and report.failed:
-            verdict = _of_error(item, error)
-            if isinstance(error, Unmeasured | StageError):
+        found = item.stash.get(VERDICT, None)
+        if report.when == "setup" and (report.failed or (error is not None and found is not None)):
+            # Also where a fixture, or a mark, would have a verdict that was made look like a skip.
+            report.outcome = "failed"
+            verdict = found if found is not None and not found.status.measured else _of_error(item, error)
+            if verdict is found or isinstance(error, Unmeasured | StageError):
                 report.longrepr = f"{verdict.status.value}: {verdict.reason}{_log(item.config, verdict)}"
             return verdict
         if report.when != "call":
             return None
-        found = item.stash.get(VERDICT, None)
-        if isinstance(error, Missed):
-            reason = printable(str(error))
+        if (
+            found is not None
+            and found.status is Status.MISSED
+            and (report.passed or isinstance(error, Missed))
+        ):
+            # Also where a hook kept the check from telling it.
+            reason = printable(found.reason)
             if self.fail_on_miss:
-                report.longrepr = f"missed: {reason}"
+                report.outcome, report.longrepr = "failed", f"missed: {reason}"
             else:
                 report.outcome = "skipped"
                 report.wasxfail = f"missed: {reason}"
-        elif found is None and report.passed:
-            # Somebody overrode crbench_verdict: what it gives is the verdict, or there is none.
-            value = item.funcargs.get("crbench_verdict")
-            return _readable(item, value) if isinstance(value, Verdict) else None
         return found
 
     @pytest.hookimpl(tryfirst=True)
@@ -104,13 +135,22 @@ def _log(config: pytest.Config, verdict: Verdict) -> str:
     return f"\nlog: {shown_path(path)}" if path.is_file() else ""
 
 
-def _readable(item: CheckItem, value: Verdict) -> Verdict:
-    """A verdict of a vendor's own that no result file could hold would end the whole run."""
-    try:
-        return from_row(to_row(value), where="the fixture crbench_verdict")
-    except CrbenchError as error:
-        said = printable(str(error), REASON_LIMIT)
-        return unmeasured(item.instance_, item.check, item.key, Status.INFRA_ERROR, said, cause="fixture")
+def usable(item: CheckItem, verdict: Verdict | None) -> Verdict:
+    """Return the recorded verdict of a check, or the one that stands for there being none."""
+    if verdict is None:
+        said = (
+            "no verdict was recorded: a fixture crbench_verdict that replaces ours must take ours as argument"
+        )
+    elif verdict.key != item.key:
+        said = f"the verdict is of {verdict.key.instance}::{verdict.key.check}: a fixture replaced ours"
+    else:
+        try:
+            # One that no result file could hold would end the whole run.
+            return from_row(to_row(verdict), where="the verdict")
+        except CrbenchError as error:
+            said = str(error)
+    reason = printable(said, REASON_LIMIT)
+    return unmeasured(item.instance_, item.check, item.key, Status.INFRA_ERROR, reason, cause="fixture")
 
 
 def _of_error(item: CheckItem, error: BaseException | None) -> Verdict:

@@ -6,12 +6,11 @@ import os
 import secrets
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from . import assemble, distributed, fixtures, lockstep, programs
+from . import assemble, distributed, lockstep, programs
 from .core import temporary
 from .core.errors import CrbenchError
 from .core.gate import check_metrics, decide
@@ -27,6 +26,7 @@ from .core.usage import Uses
 from .fixtures import FixturePlugin
 from .inputs import run_inputs
 from .interrupt import shield, terminate_as_interrupt
+from .outcome import replaced
 from .preflight import check_machine, check_sandbox
 from .progress import Progress
 from .record import agent_label, image_of, made_by, now, reviewer_label, run_record
@@ -53,6 +53,7 @@ class ControllerSession:
         self.config = config
         self.settings = settings
         self.selection = selection
+        self.session: pytest.Session | None = None
         self.invocation: assemble.Invocation | None = None
         self.files: RunFiles | None = None
         self.record: dict[str, Any] = {}
@@ -81,6 +82,7 @@ class ControllerSession:
         """Prepare the run before any worker starts: programs, sandbox, run directory."""
         if self.config.option.collectonly:
             return
+        self.session = session
         try:
             self.restore.append(terminate_as_interrupt())
             self.invocation = self._start()
@@ -136,6 +138,11 @@ class ControllerSession:
             self.record["notes"] = list(dict.fromkeys([*self.record.get("notes", []), *told]))
         if replay:
             self.record["replay_of"] = replay.name
+            self.record["fixtures"] = {
+                name: f"{file} of the replayed run"
+                for name, file in (read_record(replay).get("fixtures") or {}).items()
+                if name in ("crbench_reviewer", "crbench_agent")
+            }
         write_record(run, self.record)
         image = image_of(self.record["reviewer"]).get("id", "")
         return assemble.Invocation(
@@ -156,23 +163,19 @@ class ControllerSession:
         named = [(key, node) for node, (key, *_) in self.known.items() if self.selection.names(node)]
         checks = len(named)
         pulls = len({(key.dataset, key.instance) for key, _ in named})
+        assert self.session is not None
+        labels = {
+            "reviewer": reviewer_label(record["reviewer"]),
+            "agent": agent_label(record["agent"]),
+            "sandbox": record["sandbox"]["name"],
+        }
+        fixtures = {name.removeprefix("crbench_"): file for name, file in replaced(self.session).items()}
         parts = [
-            f"reviewer {self._overridden('reviewer') or reviewer_label(record['reviewer'])}",
-            f"agent {self._overridden('agent') or agent_label(record['agent'])}",
-            f"sandbox {record['sandbox']['name']}",
+            *(f"{p} {f'of a fixture in {fixtures[p]}' if p in fixtures else labels[p]}" for p in labels),
             *([f"matching by {record['matcher']['name']}"] if "matcher" in record else []),
             f"{pulls} pull request{'s' * (pulls != 1)}, {checks} check{'s' * (checks != 1)}",
         ]
         return ["crbench: " + ", ".join(printable(scrubbed(part), 80) for part in parts)]
-
-    def _overridden(self, part: str) -> str:
-        """Where a fixture replaces the reviewer or agent that the options name; "" if none is known yet."""
-        name = f"crbench_{part}"
-        for plugin in self.config.pluginmanager.get_plugins():
-            file = getattr(plugin, "__file__", None)
-            if file and plugin is not fixtures and hasattr(plugin, name):
-                return f"of a fixture in {Path(file).name}"
-        return ""
 
     # Selection --------------------------------------------------------------------------------------
 
@@ -191,6 +194,7 @@ class ControllerSession:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep every verdict as it comes; a measurement beats a crash of the worker that made it."""
         ours = report.nodeid in self.known
+        self._note_fixtures(getattr(report, "crbench_fixtures", {}))
         row = getattr(report, "crbench", None)
         if row is not None:
             self._keep(report.nodeid, from_row(row))
@@ -207,6 +211,13 @@ class ControllerSession:
             self.foreign_failures.add(report.nodeid)
         elif report.failed:
             self.own_failures += 1
+
+    def _note_fixtures(self, found: dict[str, str]) -> None:
+        """Record which fixtures are not ours as soon as it is known: a killed run must tell it too."""
+        known = self.record.get("fixtures") or {}
+        if self.files is not None and not found.items() <= known.items():
+            self.record["fixtures"] = {**known, **found}
+            self.files.record(self.record)
 
     def _keep(self, node: str, verdict: Verdict) -> None:
         before = self.verdicts.get(node)

@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the conditions and, last, the verdict; the exit status."""
     from ..core.gate import check_metrics, decide, make_gate
     from ..core.text import printable
-    from ..reporting.lines import bounds_lines, unmeasured_lines
+    from ..reporting.lines import bounds_lines, notes, unmeasured_lines
     from ..reporting.results import read_results
     from ..reporting.table import verdict_line
 
@@ -85,7 +85,11 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         from ..reporting.results import summary_json, unmeasured_json
 
-        told = {"overall": summary_json(summary)["overall"], "unmeasured": unmeasured_json(results)}
+        told = {
+            "overall": summary_json(summary)["overall"],
+            "unmeasured": unmeasured_json(results),
+            "notes": list(notes(results)),
+        }
         print(json.dumps({**decision.to_json(), **told}, indent=1))
     else:
         for one in results.summaries:
@@ -93,6 +97,8 @@ def run(args: argparse.Namespace) -> int:
                 print(f"{one.scoring}:")
             for line in (*bounds_lines(one), *unmeasured_lines(one, logs=args.results)):
                 print(line)
+        for note in notes(results):
+            print(f"note       {note}")
         for condition in decision.conditions:
             print(f"{condition.outcome:<9}  {printable(condition.text, 1000)}")
         print(verdict_line(decision))

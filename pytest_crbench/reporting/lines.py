@@ -165,6 +165,7 @@ def notes(results: Results) -> Iterator[str]:
             yield printable(f"{dataset.get('name')}: {dataset['notice']}", 1000)
     if line := _reviewers_place(run.get("reviewer")):
         yield printable(line, 300)
+    yield from fixture_lines(results)
     matcher = run.get("matcher")
     if isinstance(matcher, dict):
         yield printable(f"matching: meanings compared by {matcher.get('name')}", 300)
@@ -182,6 +183,12 @@ def notes(results: Results) -> Iterator[str]:
         yield "interrupted: what was not run counts as not measured; --crbench-resume finishes the run"
     for line in run.get("notes") or []:
         yield printable(str(line), 1000)
+
+
+def fixture_lines(results: Results) -> Iterator[str]:
+    """Say which fixtures took the place of what the options name."""
+    for name, file in (results.run.get("fixtures") or {}).items():
+        yield printable(f"fixture: {name} is that of {file}, not of the options", 300)
 
 
 def _reviewers_place(reviewer: Any) -> str:

@@ -116,6 +116,9 @@ class Run(_Model):
     platform: dict[str, Any] = Field(default_factory=dict)
     git: dict[str, Any] | None = Field(default=None, description="revision and dirty, of the working folder")
     notes: list[str] = Field(default_factory=list)
+    fixtures: dict[str, str] = Field(
+        default_factory=dict, description="fixtures that replaced ours, each with the file that defines it"
+    )
 
 
 class RateInfo(_Model):

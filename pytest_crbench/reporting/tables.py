@@ -15,7 +15,7 @@ from ..core.compare import differing
 from ..core.errors import UsageError
 from ..core.text import printable
 from .escape import escaped
-from .lines import coverage_line, percent, span
+from .lines import coverage_line, fixture_lines, percent, span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -67,7 +67,7 @@ def remarks(runs: Sequence[Results]) -> list[str]:
         overall = run.summary(scoring="matching").overall
         if overall.unmeasured:
             said.append(f"{_named(run)}: {coverage_line(overall)}; its numbers are of what was measured")
-        said += [f"{_named(run)}: {line}" for line in _published(run)]
+        said += [f"{_named(run)}: {line}" for line in (*_published(run), *fixture_lines(run))]
     first = runs[0]
     for other in runs[1:]:
         unlike = differing(first, other, "matching")
