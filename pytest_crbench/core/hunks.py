@@ -10,7 +10,7 @@ from .diffs import parts
 from .text import decode, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from .model import Side
 
@@ -102,31 +102,33 @@ def _body(lines: list[str], at: int) -> Iterator[tuple[str, str]]:
         yield marker, line[1:]
 
 
-def line_at(diff_lines: Sequence[str], position: int) -> tuple[Side, int] | None:
-    r"""Return the side and number of the line at a position of a file's hunks, as GitHub counts.
+def numbered(text: str) -> list[dict[Side, int]]:
+    r"""Return, for each line of a file's hunks, its number on the sides that have it.
 
-    Position 0 is the first hunk's header; each line below counts, later headers and "\ No newline" included
-    (GitHub REST API, "Create a review comment for a pull request"). A context line is on the right side. None
-    for a position that is no line of either side.
+    The index is GitHub's position: 0 is the first hunk's header, and each line below counts, later headers
+    and "\ No newline" included (GitHub REST API, "Create a review comment for a pull request").
     """
+    found: list[dict[Side, int]] = []
     left = right = 0
-    for at, line in enumerate(diff_lines):
+    for line in text.split("\n"):
+        here: dict[Side, int] = {}
         if header := _HEADER.match(line):
             left, right = int(header[1]), int(header[3])
-            if at == position:
-                return None
-            continue
-        marker = line[:1] or " "
-        if at == position:
-            return ("left", left) if marker == "-" else ("right", right) if marker in " +" else None
-        left += marker in " -"
-        right += marker in " +"
-    return None
+        else:
+            # Some programs cut the blank off an empty context line.
+            marker = line[:1] or " "
+            if marker in " -":
+                here["left"], left = left, left + 1
+            if marker in " +":
+                here["right"], right = right, right + 1
+        found.append(here)
+    return found
 
 
-def hunk_lines(diff: bytes, path: str) -> list[str]:
-    """Return the lines of a file's hunks, the first header first; [] if the diff does not have the file."""
+def positions(diff: bytes) -> dict[str, list[dict[Side, int]]]:
+    """Return `numbered` of each file of a git diff that has hunks, by its old and its new name."""
+    found: dict[str, list[dict[Side, int]]] = {}
     for old, new, body in parts(diff):
-        if path in (old, new) and body:
-            return decode(body).removesuffix("\n").split("\n")
-    return []
+        rows = numbered(decode(body).removesuffix("\n")) if body else []
+        found.update({name: rows for name in (old, new) if name and rows})
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,8 @@ _GITHUB = frozenset(
 )
 _NATIVE = frozenset(["lines", "end_line", "file", "suggestion", "severity", "rule", "level", "usage"])
 _LINTERS = ("sarif", "rdjson", "rdjsonl", "checkstyle")
+#: A tag of another name is that of a model which thinks aloud before it writes its review.
+_XML = re.compile(r"\s*<(?:\?xml|!|checkstyle)", re.IGNORECASE)
 _ADVICE = (
     "Name it with --crbench-review-format (native, github, sarif, rdjson, rdjsonl, checkstyle); many tools "
     "write SARIF when asked to."
@@ -58,7 +61,7 @@ def linter_format(raw: bytes) -> str | None:
 
 def _detect(raw: bytes) -> tuple[str, Parser]:
     text, _ = text_of(raw)
-    if text.lstrip().startswith("<"):
+    if _XML.match(text):
         return "checkstyle", checkstyle.parse
     values = documents(text, "review").values
     if len(values) == 1 and isinstance(values[0], dict):

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from ...core.errors import ReviewerError
+from ...core.hunks import positions
 from .edits import Lines
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ...core.model import ReviewComment
+    from ...core.model import ReviewComment, Side
 
 #: Larger outputs are refused before any parser sees them.
 INPUT_LIMIT = 16 * 1024 * 1024
@@ -143,6 +144,11 @@ class ParseContext:
     removed: tuple[str, ...] = ()
     diff: bytes = b""
     room: Room = field(default_factory=Room)
+
+    @cached_property
+    def positions(self) -> Mapping[str, Sequence[Mapping[Side, int]]]:
+        """The places of the diff as GitHub counts them (`core.hunks.positions`)."""
+        return positions(self.diff)
 
     def known(self, path: str) -> bool:
         """Whether either side of the pull request is known to have this path."""

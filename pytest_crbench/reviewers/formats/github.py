@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ...core.hunks import hunk_lines, line_at
+from ...core.hunks import numbered
 from .base import Parsed, Unreadable
 from .draft import draft, line_number, take_suggestion
-from .jsontext import IN_PROSE, empty_in_prose, review_in, text_of
+from .jsontext import IN_PROSE, empty_in_prose, refuse_failure, review_in, text_of
 from .native import is_either
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ...core.model import ReviewComment
+    from ...core.model import ReviewComment, Side
     from .base import ParseContext
 
 
@@ -52,13 +52,15 @@ def read(value: Any, context: ParseContext, warnings: tuple[str, ...] = ()) -> P
             continue
         if isinstance(item.get("body"), str) and item["body"].strip():
             thread.comments.append(draft(context, body=item["body"], level="general"))
+        warnings = (*warnings, *refuse_failure(item, "github review", empty=not item["comments"]))
         for inner, comment in enumerate(item["comments"]):
             if not isinstance(comment, dict):
                 raise Unreadable(f"github review: comment {inner} is no object")
             thread.add(comment, inner)
-    if thread.lost:
-        warnings = (*warnings, f"{thread.lost} replies to comments that are not here were left out")
-    return Parsed(tuple(thread.comments), warnings, thread.lost)
+    comments, lost = thread.joined()
+    if lost:
+        warnings = (*warnings, f"{lost} replies to comments that are not here were left out")
+    return Parsed(comments, warnings, lost)
 
 
 class _Thread:
@@ -67,27 +69,37 @@ class _Thread:
     def __init__(self, context: ParseContext) -> None:
         self.context = context
         self.comments: list[ReviewComment] = []
-        self.lost = 0
+        self.replies: list[tuple[Any, ReviewComment]] = []
         self._by_id: dict[Any, int] = {}
         self._by_place: dict[Any, int] = {}
 
     def add(self, item: Mapping[str, Any], number: int) -> None:
         comment = _comment(item, number, self.context)
-        place = (comment.path, comment.lines, comment.side)
-        if item.get("in_reply_to_id") is None:
-            self._by_place.setdefault(place, len(self.comments))
-            if isinstance(item.get("id"), int | str):
-                self._by_id[item["id"]] = len(self.comments)
-            self.comments.append(comment)
+        if item.get("in_reply_to_id") is not None:
+            self.replies.append((item["in_reply_to_id"], comment))
             return
-        parent = item["in_reply_to_id"]
-        known = self._by_id.get(parent) if isinstance(parent, int | str) else None
-        at = self._by_place.get(place) if known is None else known
-        if at is None:
-            self.lost += 1
-        else:
-            answered = self.comments[at]
-            self.comments[at] = replace(answered, replies=(*answered.replies, comment.body))
+        self._by_place.setdefault(_place(comment), len(self.comments))
+        if isinstance(item.get("id"), int | str):
+            self._by_id[item["id"]] = len(self.comments)
+        self.comments.append(comment)
+
+    def joined(self) -> tuple[tuple[ReviewComment, ...], int]:
+        """Return the comments with their replies, which may be listed first, and how many answer none."""
+        answers: dict[int, list[str]] = {}
+        lost = 0
+        for parent, reply in self.replies:
+            known = self._by_id.get(parent) if isinstance(parent, int | str) else None
+            at = self._by_place.get(_place(reply)) if known is None else known
+            if at is None:
+                lost += 1
+            else:
+                answers.setdefault(at, []).append(reply.body)
+        comments = (replace(c, replies=tuple(answers.get(at, ()))) for at, c in enumerate(self.comments))
+        return tuple(comments), lost
+
+
+def _place(comment: ReviewComment) -> tuple[Any, ...]:
+    return comment.path, comment.lines, comment.side
 
 
 def _comment(item: Mapping[str, Any], number: int, context: ParseContext) -> ReviewComment:
@@ -103,7 +115,7 @@ def _comment(item: Mapping[str, Any], number: int, context: ParseContext) -> Rev
         flags = (*flags, "outdated")
     elif end is None and start is None and item.get("subject_type") != "file":
         end, shown, more = _by_position(item, context)
-        side, flags = side or shown, (*flags, *more)
+        side, flags = shown or side, (*flags, *more)
     if item.get("start_side") not in (None, item.get("side", "RIGHT")):
         flags = (*flags, "two-sided")
         start = None
@@ -122,24 +134,25 @@ def _comment(item: Mapping[str, Any], number: int, context: ParseContext) -> Rev
 
 def _by_position(
     item: Mapping[str, Any], context: ParseContext
-) -> tuple[int | None, str | None, tuple[str, ...]]:
+) -> tuple[int | None, Side | None, tuple[str, ...]]:
     """Place a comment by the hunk that it comes with, which ends at its line, or by its position in the diff.
 
     Returns line, side and flags: ``position-unknown`` where neither has such a line.
     """
     position, original = item.get("position"), item.get("original_position")
     flags = ("outdated",) if position is None and original is not None else ()
-    found = None
+    found: Mapping[Side, int] = {}
     if isinstance(item.get("diff_hunk"), str) and item["diff_hunk"].startswith("@@"):
-        shown = item["diff_hunk"].rstrip("\n").split("\n")
-        found = line_at(shown, len(shown) - 1)
+        found = numbered(item["diff_hunk"].rstrip("\n"))[-1]
     elif position is None and original is None:
         return None, None, ()
-    if found is None:
+    if not found:
         number = line_number(original if position is None else position)
-        path = item.get("path")
-        if number is not None and isinstance(path, str):
-            found = line_at(hunk_lines(context.diff, path), number)
-    if found is None:
+        rows = context.positions.get(str(item.get("path")), ())
+        found = rows[number] if number is not None and number < len(rows) else {}
+    if not found:
         return None, None, (*flags, "position-unknown")
-    return found[1], found[0], flags
+    # A context line is on both sides, and on the right one unless the comment says otherwise.
+    left = "right" not in found or (item.get("side") == "LEFT" and "left" in found)
+    side: Side = "left" if left else "right"
+    return found[side], side, flags

@@ -14,13 +14,15 @@ from ...core.text import printable
 from .base import INPUT_LIMIT, Unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 #: A document begins with an object, or with a list of objects; a log line ("[INFO] ...") does not.
 _OPENING = re.compile(r"\{[ \t\r\n]{0,200}[\"}]|\[[ \t\r\n]{0,200}[{\[\]]")
 _FENCE = re.compile(r"(`{3,}|~{3,})[ \t]*([^\s`{\[]*)[ \t]*")
 #: A key of a review that stands outside of every document is a piece of one that is damaged.
 _KEY = re.compile(r'"(?:comments|body)"[ \t]*:')
+#: What only the end of a line of a document looks like: a text and its closing brace, or the next key.
+_PIECE = re.compile(r'"[ \t]*\}[\]} \t]*,?[ \t]*$|"[ \t]*,[ \t]*"\w{1,40}"[ \t]*:', re.MULTILINE)
 #: What stands before or after a value that is part of a larger one.
 _WITHIN = re.compile(r"(?:[\[{,]|\"[ \t]*:)\Z"), re.compile(r"\A[\]},:]")
 
@@ -30,10 +32,11 @@ IN_PROSE = "the review was taken from JSON within other text"
 
 @dataclass(frozen=True)
 class Document:
-    """A JSON value and how it was found."""
+    """A JSON value and how it was found; ``prose``: other text stands beside it."""
 
     value: Any
     warnings: tuple[str, ...] = ()
+    prose: bool = False
 
 
 class Ambiguous(Unreadable):
@@ -90,16 +93,24 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object)
 _BLANKS = re.compile(r"\s*")
+_BRACKET = re.compile(r"[\[\]{}]")
 
 
 def whole(raw: bytes, what: str) -> Document:
-    """Parse output that must be one JSON document and nothing else.
+    """Return the one JSON document of an output, whatever surrounds it.
 
     Raises:
-        Unreadable: if it is not.
+        Unreadable: if there is none, or several, or a damaged one.
     """
     text, warnings = text_of(raw)
-    return Document(loads(text, what), warnings)
+    output = documents(text, what)
+    if len(output.values) > 1:
+        raise Unreadable(
+            f"{what}: the output holds {len(output.values)} JSON documents. Let the tool write one."
+        )
+    if output.prose:
+        warnings = (*warnings, IN_PROSE)
+    return Document(output.values[0], warnings, output.prose)
 
 
 def lines(text: str, what: str) -> list[Any]:
@@ -176,12 +187,30 @@ def review_in(text: str, what: str, accept: Callable[[Any], bool], *, several: b
     return Output(([item for value in values for item in value],))
 
 
-def empty_in_prose(what: str) -> Unreadable:
-    """Return the error for an empty review among other words: an apology looks the same as "no issues"."""
+def empty_in_prose(what: str, completed: str = "") -> Unreadable:
+    """Return the error for an empty review among other words: an apology looks the same as "no issues".
+
+    ``completed`` is how the format itself says that the review was completed.
+    """
     return Unreadable(
-        f"{what}: an empty review among other text may be an apology. Let the tool write nothing else, or "
-        '{"comments": [], "completed": true}.'
+        f"{what}: an empty review among other text may be an apology. Let the tool write nothing else"
+        + (f", or {completed}." if completed else ".")
     )
+
+
+def refuse_failure(document: Mapping[str, Any], what: str, *, empty: bool) -> tuple[str, ...]:
+    """Return a warning where a document has an ``error`` beside its findings.
+
+    Raises:
+        Unreadable: if there are none: then it is no clean review.
+    """
+    said = document.get("error") or document.get("errors")
+    if not said:
+        return ()
+    failure = f"the tool reports an error ({printable(str(said), 200)})"
+    if empty:
+        raise Unreadable(f"{what}: {failure}: this is no clean review")
+    return (failure,)
 
 
 def flat(value: Any) -> Any:
@@ -208,12 +237,16 @@ def _sequence(text: str, at: int, what: str) -> tuple[list[Any], int]:
 
 
 class _Prose:
-    """Goes once through text that holds documents; keeps what is no document, to look for pieces in it."""
+    """Goes once through text that holds documents; keeps what is no document, to look for pieces in it.
+
+    ``rest`` are lines of prose, ``code`` the blocks in fences that are no JSON.
+    """
 
     def __init__(self, text: str, what: str) -> None:
         self.text, self.what = text, what
         self.values: list[Any] = []
         self.rest: list[str] = []
+        self.code: list[str] = []
 
     def read(self) -> Output:
         at = 0
@@ -228,14 +261,15 @@ class _Prose:
                 end = self.text.find("\n", start)
                 at = len(self.text) if end < 0 else end + 1
                 self.rest.append(self.text[start:at])
-        prose = "".join(self.rest)
         if not self.values:
             raise _unlike(self.text, self.what)
-        if _KEY.search(prose):
+        piece = next(filter(_is_piece, self.rest), None) or next(filter(_KEY.search, self.code), None)
+        if piece is not None:
             raise Unreadable(
-                f"{self.what}: pieces of a damaged JSON document stand outside of what can be read"
+                f"{self.what}: a piece of a damaged JSON document stands outside of what can be read: "
+                f"{printable(piece.strip()[-200:], 60)!r}. Let the tool write nothing but its review there."
             )
-        return Output(tuple(self.values), bool(prose.strip()))
+        return Output(tuple(self.values), any(map(str.strip, (*self.rest, *self.code))))
 
     def _fenced(self, fence: re.Match[str]) -> int:
         """Read a fenced block: a document as a whole, or text that is none."""
@@ -247,7 +281,7 @@ class _Prose:
         closing = re.compile(rf"^[ \t]*{re.escape(marker[0])}{{{len(marker)},}}[ \t]*$", re.MULTILINE)
         end = closing.search(self.text, fence.end())
         at = len(self.text) if end is None else end.end()
-        self.rest.append(self.text[fence.end() : at].rstrip("`~ \t"))
+        self.code.append(self.text[fence.end() : at].rstrip("`~ \t"))
         return at
 
     def _document(self, start: int, marker: str) -> int:
@@ -266,12 +300,24 @@ class _Prose:
             whole = bool(values) and (closed or after >= len(self.text))
         else:
             whole = not self.text[end:line].strip()
-        before = "".join(self.rest[-1:]).rstrip()
+        before = "".join(self.rest[-1:])[-100:].rstrip()
         after = _past_blanks(self.text, end)
         if not whole or _WITHIN[0].search(before) or _WITHIN[1].match(self.text, after):
             raise _damaged(self.text, start, self.what, "it is not a document as a whole")
         self.values += values
         return end if marker else line
+
+
+def _is_piece(line: str) -> bool:
+    """Whether a line of prose may be what was left of a document that lost its beginning or end."""
+    if _KEY.search(line) or _PIECE.search(line):
+        return True
+    depth = 0
+    for bracket in _BRACKET.findall(line):
+        depth += 1 if bracket in "[{" else -1
+        if depth < 0:
+            return True
+    return depth > 0 and line.lstrip()[:1] in ("[", "{")
 
 
 def _past_blanks(text: str, at: int) -> int:

@@ -6,12 +6,13 @@ The keys are told in docs/writing-a-reviewer.md.
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Any
 
 from ...core.text import printable
 from .base import Parsed, Unreadable
 from .draft import draft, take_suggestion
-from .jsontext import IN_PROSE, empty_in_prose, review_in, text_of
+from .jsontext import IN_PROSE, empty_in_prose, refuse_failure, review_in, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,34 +37,13 @@ _SPELLINGS = frozenset(
         ("line", "end_line"),
     }
 )
-#: How other formats and models spell a place: read as nothing, such a comment would lose its lines.
-_OTHER_PLACES = frozenset(
-    [
-        "startLine",
-        "endLine",
-        "start",
-        "end",
-        "from",
-        "to",
-        "line_start",
-        "line_end",
-        "begin_line",
-        "beginLine",
-        "first_line",
-        "last_line",
-        "lineNumber",
-        "line_number",
-        "lineno",
-        "line_no",
-        "row",
-        "start_row",
-        "end_row",
-        "range",
-        "line_range",
-        "lineRange",
-        "position",
-    ]
+#: How other formats and models spell lines and files, in lower case without "_" and "-": read as nothing,
+#: such a comment would lose its place.
+_OTHER_LINES = re.compile(
+    r"(?:start|end|from|to)(?:line|row)?(?:no|number)?|(?:begin|first|last|original|originalstart)(?:line|row)"
+    r"|line(?:start|end|no|number|range)|row|range|(?:original)?position"
 )
+_OTHER_PATHS = frozenset(["filename", "filepath", "relativepath"])
 _KNOWN = frozenset({"id", "body", "suggestion", "severity", "rule", *_PLACE})
 _HOW = 'Write {"comments": [{"path": "a.py", "lines": [1, 2], "body": "..."}]}, or {"comments": []} for none.'
 
@@ -83,7 +63,7 @@ def parse(raw: bytes, context: ParseContext) -> Parsed:
         warnings = (*warnings, IN_PROSE)
     parsed = read(value, context, warnings)
     if output.prose and not (parsed.comments or parsed.outside or _completed(value)):
-        raise empty_in_prose("native review")
+        raise empty_in_prose("native review", '{"comments": [], "completed": true}')
     return parsed
 
 
@@ -101,11 +81,12 @@ def read(value: Any, context: ParseContext, warnings: tuple[str, ...] = ()) -> P
     if isinstance(value, dict) and "comments" in value:
         usage = _usage(value.get("usage"))
         items = value["comments"]
-        if said := value.get("error") or value.get("errors"):
-            failure = f"the tool reports an error ({printable(str(said), 200)})"
+        warnings = (*warnings, *refuse_failure(value, "native review", empty=not items))
+        if value.get("completed") is False:
+            unfinished = "the tool says that its review was not completed"
             if not items:
-                raise Unreadable(f"native review: {failure}: this is no clean review")
-            warnings = (*warnings, failure)
+                raise Unreadable(f"native review: {unfinished}: this is no clean review")
+            warnings = (*warnings, unfinished)
     else:
         items = [value] if isinstance(value, dict) else value
     if not isinstance(items, list):
@@ -182,7 +163,7 @@ def _lines(item: Mapping[str, Any], number: int) -> tuple[Any, Any]:
     Raises:
         Unreadable: for another spelling, whose meaning would be a guess.
     """
-    wrong = sorted({str(key) for key in item} & _OTHER_PLACES)
+    wrong = _misspelt(item)
     keys = tuple(key for key in _SPELLED if item.get(key) is not None)
     if not wrong and keys in _SPELLINGS:
         found = [item[key] for key in keys]
@@ -196,8 +177,19 @@ def _lines(item: Mapping[str, Any], number: int) -> tuple[Any, Any]:
     shown = ", ".join(wrong or keys)
     raise Unreadable(
         f"native review: comment {number} places itself by {printable(shown, 200)}. Write lines: [first, "
-        "last], line, start_line and end_line, start_line and line, or line and end_line."
+        "last], line, start_line and end_line, start_line and line, or line and end_line; and path."
     )
+
+
+def _misspelt(item: Mapping[str, Any]) -> list[str]:
+    """Name the keys that give a place in a way that is not read."""
+    lost = not (item.get("path") or item.get("file"))
+    found = []
+    for key in (str(key) for key, value in item.items() if value is not None and key not in _SPELLED):
+        plain = key.lower().replace("_", "").replace("-", "")
+        if _OTHER_LINES.fullmatch(plain) or (lost and plain in _OTHER_PATHS):
+            found.append(key)
+    return sorted(found)
 
 
 def _usage(value: Any) -> dict[str, float]:

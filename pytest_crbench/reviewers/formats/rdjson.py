@@ -13,8 +13,8 @@ from ...core.text import clean
 from .base import Parsed, Unreadable
 from .draft import BODY_LIMIT, draft, line_number, line_range
 from .edits import Edit, Lines, Replacement, Unit, as_lines
+from .jsontext import empty_in_prose, refuse_failure, text_of, whole
 from .jsontext import lines as json_lines
-from .jsontext import text_of, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,12 +35,15 @@ def parse_result(raw: bytes, context: ParseContext) -> Parsed:
     value = document.value
     if not isinstance(value, dict) or not isinstance(value.get("diagnostics"), list):
         raise Unreadable('rdjson: an object with a list "diagnostics" is expected')
+    failure = refuse_failure(value, "rdjson", empty=not value["diagnostics"])
+    if document.prose and not value["diagnostics"]:
+        raise empty_in_prose("rdjson")
     return Parsed(
         tuple(
             _comment(item, number, context, value.get("severity"), value.get("source"))
             for number, item in enumerate(value["diagnostics"])
         ),
-        document.warnings,
+        (*document.warnings, *failure),
     )
 
 

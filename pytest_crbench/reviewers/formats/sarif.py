@@ -10,7 +10,7 @@ from ...core.text import printable
 from .base import PATH_LIMIT, Parsed, Unreadable
 from .draft import BODY_LIMIT, draft
 from .edits import as_lines
-from .jsontext import whole
+from .jsontext import empty_in_prose, whole
 from .paths import OUTSIDE, from_uri, repository_path
 from .rdjson import placed
 from .sarif_regions import edit_of, lines_of
@@ -59,6 +59,8 @@ def parse(raw: bytes, context: ParseContext) -> Parsed:
         comments += found
         skipped += passed_over
         warnings += noted
+    if document.prose and not comments and not all(map(_completed, log["runs"])):
+        raise empty_in_prose("sarif", '"executionSuccessful": true in the invocation of each run')
     if skipped:
         warnings.append(f"{skipped} results that are suppressed or no findings were skipped")
     return Parsed(tuple(comments), tuple(warnings), skipped)
@@ -93,6 +95,11 @@ def _run(raw: Any, number: int, context: ParseContext) -> tuple[list[ReviewComme
         else:
             comments.append(run.comment(result))
     return comments, skipped, ["sarif: the tool says that it did not finish"] if failed else []
+
+
+def _completed(run: Mapping[str, Any]) -> bool:
+    invocations = _list(run.get("invocations"))
+    return bool(invocations) and all(_dict(i).get("executionSuccessful") is True for i in invocations)
 
 
 def _error_of(run: Mapping[str, Any]) -> str | None:
