@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import secrets
 import sys
+import time
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from ..core import temporary
+from ..core.errors import StageError
 from ..core.text import printable
 from ..reporting.lines import many
 from .common import add_sandbox_options, settings_of
@@ -126,20 +129,30 @@ def _validate(
                         # Not in one wait without end: a signal that the system gives to another thread does
                         # not wake this one, which alone may act on it.
                         while not wait([one], timeout=0.5).done:
-                            pass
+                            _raise_first(under_way)
                         found.append(one.result())
                         _print(found[-1])
                 except BaseException:
                     stopped.set()
                     pool.shutdown(wait=False, cancel_futures=True)
-                    # What runs now ends with its sandbox, also one that is opened only after our signal.
-                    while wait(under_way, timeout=0.2).not_done:
-                        backend.reap(session)
+                    # What runs now ends with its sandbox, also one that is opened only after our signal. Not
+                    # by `wait`: to it a cancelled future is not done until a thread has taken it up.
+                    while not all(one.done() for one in under_way):
+                        with suppress(StageError):  # an engine that fails now must not hide the first error
+                            backend.reap(session)
+                        time.sleep(0.2)
                     raise
         finally:
             backend.reap(session)
             end_of_use()
     return found, described
+
+
+def _raise_first(under_way: list[Future[list[Validation]]]) -> None:
+    """Raise what one of the instances raised, without waiting for those before it."""
+    for one in under_way:
+        if one.done():
+            one.result()
 
 
 def _one(evaluator: Any, instance: Instance, repeats: int, stopped: Event) -> list[Validation]:

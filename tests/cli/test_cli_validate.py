@@ -146,13 +146,43 @@ def test_wrong_usage(tmp_path: Path, cache: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
-def test_ctrl_c_ends_the_test_that_runs(tmp_path: Path, cache: Path) -> None:
+def test_the_first_error_is_shown_and_ends_the_command(tmp_path: Path, cache: Path) -> None:
+    """Ten instances wait, and one is under way, when one raises what nobody expects."""
+    dataset = write_dataset(tmp_path / "data", [Pull(f"p{n:02}", fixable=("price",)) for n in range(12)])
+    program = (
+        "import sys\n"
+        "from pytest_crbench import cli\n"
+        "from pytest_crbench.commands import validate\n"
+        "real = validate._one\n"
+        "def one(evaluator, instance, *rest):\n"
+        "    if instance.id == 'p01':\n"
+        "        raise RuntimeError('the first error')\n"
+        "    return real(evaluator, instance, *rest)\n"
+        "validate._one = one\n"
+        "sys.exit(cli.main(sys.argv[1:]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "validate", str(dataset), "--sandbox=local", f"--cache={cache}"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment(),
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "RuntimeError: the first error" in done.stderr
+    assert "p11" not in done.stdout
+
+
+@pytest.mark.parametrize("waiting", [0, 10])
+def test_ctrl_c_ends_the_test_that_runs(tmp_path: Path, cache: Path, waiting: int) -> None:
     mark = tmp_path / "runs"
     source = "import time\n\n\ndef test_tax():\n    time.sleep(100)\n"
-    dataset = broken(tmp_path, source)
+    pulls = [Pull(f"bad{n}", hard=("tax",), tests={"tax": source}) for n in range(waiting + 1)]
+    dataset = write_dataset(tmp_path / "data", pulls)
     own = tmp_path / "cache"  # with nobody else's sandboxes
     with subprocess.Popen(
-        [sys.executable, "-m", "pytest_crbench.cli", "validate", str(dataset / "bad"), "--sandbox=local",
+        [sys.executable, "-m", "pytest_crbench.cli", "validate", str(dataset), "--sandbox=local", "--jobs=1",
          f"--cache={own}"],
         stdout=mark.open("w"),
         stderr=subprocess.STDOUT,
