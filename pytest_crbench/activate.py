@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .core.errors import CrbenchError, UsageError
+from .core.errors import NO_WINDOWS, CrbenchError, UsageError
 from .options import ini_name
 from .settings import read
 
@@ -40,6 +41,8 @@ def activate(config: pytest.Config) -> None:
     Raises:
         pytest.UsageError: for options that contradict one another or name nothing.
     """
+    if sys.platform == "win32":
+        raise pytest.UsageError(f"crbench: {NO_WINDOWS}")
     from . import distributed, fixtures
     from .assemble import open_datasets
     from .collect import CollectPlugin

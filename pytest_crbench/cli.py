@@ -19,7 +19,11 @@ INTERRUPTED = 130
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand; returns its exit status."""
-    from .core.errors import CrbenchError
+    from .core.errors import NO_WINDOWS, CrbenchError
+
+    if sys.platform == "win32":
+        print(f"crbench: error: {NO_WINDOWS}", file=sys.stderr)
+        return USAGE
     from .interrupt import terminate_as_interrupt
 
     for stream in (sys.stdout, sys.stderr):

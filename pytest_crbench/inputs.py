@@ -88,7 +88,9 @@ def _inputs(
         },
         "platform": {"system": platform.system(), "machine": platform.machine(), "cpus": os.cpu_count()},
         "engine": {
-            key: value for key, value in sandbox.items() if key not in ("name", "isolation", "base_image")
+            key: value
+            for key, value in sandbox.items()
+            if key not in ("name", "isolation", "base_image", "no_docker")
         },
         "libraries": _libraries(),
         "tools": {"git": _git_version()},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,15 @@ if TYPE_CHECKING:
 def new_name() -> str:
     """Return a name for a run: the time in UTC, and a random part so that two at once differ."""
     return f"{time.strftime('%Y-%m-%dT%H%M%S', time.gmtime())}-{secrets.token_hex(3)}"
+
+
+def hide_from_git(folder: Path) -> None:
+    """Have git ignore ``.crbench``, where that is what holds the runs; a file that is there is left alone."""
+    place = folder.parent
+    if place.name == ".crbench" and not (place / ".gitignore").exists():
+        with suppress(OSError):  # whoever writes the run next says what is wrong
+            place.mkdir(parents=True, exist_ok=True)
+            (place / ".gitignore").write_text("*\n", encoding="utf-8")
 
 
 def shown_path(path: Path) -> str:

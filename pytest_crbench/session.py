@@ -30,8 +30,9 @@ from .outcome import replaced
 from .preflight import check_machine, check_sandbox
 from .progress import Progress
 from .record import agent_label, image_of, made_by, now, reviewer_label, run_record
+from .reporting.lines import isolation_line
 from .reports import RunFiles, make_gate, table
-from .rundir import chosen_sandbox, find_run, new_name, read_record, shown_path, write_record
+from .rundir import chosen_sandbox, find_run, hide_from_git, new_name, read_record, shown_path, write_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -43,6 +44,13 @@ if TYPE_CHECKING:
 
 #: Seconds after which an engine has done what an interrupted request asked of it.
 _SETTLE = 0.5
+#: How the verdict is printed, by the gate's outcome.
+_COLOURS: dict[str, dict[str, bool]] = {
+    "met": {"green": True, "bold": True},
+    "not-met": {"red": True, "bold": True},
+    "undecided": {"yellow": True, "bold": True},
+    "none": {},
+}
 _DECIDES = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
 
 
@@ -70,6 +78,8 @@ class ControllerSession:
         self.own_failures = 0
         self.gate: Gate = make_gate(settings)
         self.decision: Decision | None = None
+        #: Whether the exit status is another one than the gate's.
+        self.overruled = False
         self.results: Results | None = None
         self.interrupted = False
         self.restore: list[Callable[[], None]] = []
@@ -125,6 +135,7 @@ class ControllerSession:
         self.record = run_record(
             settings, self.selection.datasets, reviewer, agent, described, inputs, matcher
         )
+        hide_from_git(settings.run_dir)
         if settings.resume:
             told = lockstep.resume(run, inputs, backend)
             self.record = {**read_record(run), "options": self.record["options"], "resumed": True}
@@ -175,7 +186,9 @@ class ControllerSession:
             *([f"matching by {record['matcher']['name']}"] if "matcher" in record else []),
             f"{pulls} pull request{'s' * (pulls != 1)}, {checks} check{'s' * (checks != 1)}",
         ]
-        return ["crbench: " + ", ".join(printable(scrubbed(part), 80) for part in parts)]
+        isolation = [] if "sandbox" in fixtures else filter(None, [isolation_line(record["sandbox"])])
+        line = ", ".join(printable(scrubbed(part), 80) for part in parts)
+        return [f"crbench: {one}" for one in (line, *isolation)]
 
     # Selection --------------------------------------------------------------------------------------
 
@@ -259,6 +272,7 @@ class ControllerSession:
             why = others or "the run was interrupted"
             verdict = f"{self.decision.verdict}; but {why}, exit status {int(session.exitstatus)}"
             self.decision = replace(self.decision, verdict=verdict)
+            self.overruled = True
         self.files.reports(self.results, self.decision)
 
     def results_so_far(self, exitstatus: int) -> Results:
@@ -310,7 +324,8 @@ class ControllerSession:
         while self.restore:
             self.restore.pop()()
         if self.decision is not None:
-            self._note(self.decision.verdict)
+            colour = _COLOURS["not-met" if self.overruled else self.decision.outcome]
+            self._note(self.decision.verdict, **colour)
         elif self.invocation is not None and self.gate.asked and not self.interrupted:
             self._note("UNDECIDED, no check was selected; the exit status is pytest's")
 
@@ -350,7 +365,7 @@ class ControllerSession:
         except CrbenchError as error:
             self._note(f"could not clean up: {error}; run `crbench clean` later")
 
-    def _note(self, text: str) -> None:
+    def _note(self, text: str, **markup: bool) -> None:
         reporter = self.config.pluginmanager.get_plugin("terminalreporter")
         if reporter is not None:
-            reporter.write_line(f"crbench: {printable(scrubbed(text), 2000)}")
+            reporter.write_line(f"crbench: {printable(scrubbed(text), 2000)}", **markup)

@@ -11,6 +11,11 @@ from .secrets import scrubbed
 from .status import Status
 from .text import harmless, printable
 
+NO_WINDOWS = (
+    "Windows is not supported: a run needs the file locks, process groups and sandboxes of Linux or macOS. "
+    "Use WSL 2, or a container"
+)
+
 
 class CrbenchError(Exception):
     """Anything that this package reports to its user by message, without a traceback.

@@ -165,6 +165,8 @@ def notes(results: Results) -> Iterator[str]:
             yield printable(f"{dataset.get('name')}: {dataset['notice']}", 1000)
     if line := _reviewers_place(run.get("reviewer")):
         yield printable(line, 300)
+    if line := isolation_line(run.get("sandbox")):
+        yield line
     yield from fixture_lines(results)
     matcher = run.get("matcher")
     if isinstance(matcher, dict):
@@ -183,6 +185,20 @@ def notes(results: Results) -> Iterator[str]:
         yield "interrupted: what was not run counts as not measured; --crbench-resume finishes the run"
     for line in run.get("notes") or []:
         yield printable(str(line), 1000)
+
+
+def isolation_line(sandbox: Any) -> str:
+    """Say that nothing isolates what runs, and why Docker was not taken; "" for a sandbox that isolates."""
+    if not isinstance(sandbox, dict) or sandbox.get("name") != "local":
+        return ""
+    why = f"Docker was not taken: {sandbox['no_docker']}" if sandbox.get("no_docker") else ""
+    if sandbox.get("isolation") != "none":
+        return printable(f"sandbox: local. {why}", 600) if why else ""
+    said = (
+        "sandbox: local, WITHOUT ISOLATION: bubblewrap is missing or does not work here, so agents and "
+        "hidden tests run as you, and read and change what you can (docs/sandboxes.md)"
+    )
+    return printable(f"{said}. {why or 'Docker was not taken: --crbench-sandbox=local'}", 600)
 
 
 def fixture_lines(results: Results) -> Iterator[str]:

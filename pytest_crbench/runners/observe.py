@@ -27,6 +27,7 @@ _FIELDS: dict[str, dict[str, type]] = {
     "modules": {"files": dict},
     "finished": {"exitstatus": int},
 }
+_ENDED = {"timed-out": "timed out", "out-of-memory": "ran out of memory", "crashed": "crashed"}
 #: Characters of a message that are kept.
 _CLIPPED = 500
 
@@ -82,10 +83,23 @@ def observe(
         message=printable(message, _CLIPPED),
         modules=len(inside),
         foreign={n: f for n, f in loaded.items() if not _below(f, roots) and n not in _COMMON} or None,
-        log=str(result["output"]).encode(),
+        log=str(result["output"]).encode() + _legend(hidden, must_pass, must_fail, outcome, ending),
         duration=float(result["seconds"]),
         limits=tuple(result["limits"]),
     )
+
+
+def _legend(
+    hidden: str, must_pass: tuple[str, str], must_fail: tuple[str, str], outcome: Outcome, ending: Ending
+) -> bytes:
+    """Say which file is which: pytest's last line counts the canaries too, as "2 failed"."""
+    said = (
+        f"\n\ncrbench: {' and '.join(must_pass)} must pass and {' and '.join(must_fail)} must fail. They are "
+        "canaries, which show that the test run works; the counts above include them.\n"
+        "crbench: hidden test "
+    )
+    how = "" if ending == "completed" else f" (the run {_ENDED[ending]})"
+    return f"{said}{hidden}: {outcome}{how}\n".encode()
 
 
 def _reports(records: Records, file: str) -> Records:

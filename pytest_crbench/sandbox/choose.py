@@ -22,7 +22,7 @@ def choose(name: str, settings: SandboxSettings) -> Backend:
         InfraError: for ``docker`` if no engine answers.
     """
     if name == "local":
-        return _local(settings)
+        return _local(settings, "")
     if name not in ("auto", "docker"):
         raise UsageError(f"--crbench-sandbox={name}: no such sandbox; choose auto, docker or local")
     from .docker import DockerBackend
@@ -30,13 +30,13 @@ def choose(name: str, settings: SandboxSettings) -> Backend:
 
     try:
         return DockerBackend(connect(), settings)
-    except InfraError:
+    except InfraError as error:
         if name == "docker":
             raise
-        return _local(settings)
+        return _local(settings, str(error))
 
 
-def _local(settings: SandboxSettings) -> Backend:
+def _local(settings: SandboxSettings, no_docker: str) -> Backend:
     from .local import LocalBackend
 
-    return LocalBackend(settings)
+    return LocalBackend(settings, no_docker=no_docker)

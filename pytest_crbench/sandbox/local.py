@@ -56,13 +56,17 @@ def _named(interpreter: Interpreter) -> tuple[str, str]:
 class LocalBackend:
     """Makes virtual environments and sandbox folders; bubblewrap is probed once.
 
-    ``bubblewrap_program`` is the program to use; ``""`` means none, although there may be one.
+    ``bubblewrap_program`` is the program to use; ``""`` means none, although there may be one. ``no_docker``
+    says why Docker was not taken; "" where nobody asked for it.
     """
 
     name = "local"
 
-    def __init__(self, settings: SandboxSettings, bubblewrap_program: str | None = None) -> None:
+    def __init__(
+        self, settings: SandboxSettings, bubblewrap_program: str | None = None, no_docker: str = ""
+    ) -> None:
         self._settings = settings
+        self._no_docker = no_docker
         found = bubblewrap.find() if bubblewrap_program is None else bubblewrap_program
         self._bubblewrap = found or None
         self._environments: dict[Environment, EnvironmentRef] = {}
@@ -101,6 +105,8 @@ class LocalBackend:
                 "CPU, disk use and the number of processes are not limited",
             ]
             said |= {"isolation": "none"}
+        if self._no_docker:
+            said["no_docker"] = self._no_docker
         return {**said, "limits": limits, "not_isolated": open_ends}
 
     def prepare(self, pythons: Sequence[str]) -> None:
