@@ -67,11 +67,12 @@ def activate(config: pytest.Config) -> None:
 
 
 def _join(config: pytest.Config, settings: Settings) -> None:
-    from .distributed import invocation_of_worker
+    from .distributed import hide_title, invocation_of_worker
     from .fixtures import FixturePlugin
     from .interrupt import interrupt_without, terminate_as_interrupt
 
     invocation = invocation_of_worker(config)
+    hide_title(config)
     if invocation is not None:
         terminate_as_interrupt()
         # execnet ends a worker that has lost its controller too, but lets it go on for some seconds.

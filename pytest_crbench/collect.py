@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,8 @@ class CheckItem(pytest.Function):
         """
         from .outcome import VERDICT, Unmeasured, usable
 
+        # It names the check to all that is started with our environment (git, helpers of an engine).
+        os.environ.pop("PYTEST_CURRENT_TEST", None)
         super().setup()
         verdict = usable(self, self.stash.get(VERDICT, None))
         self.stash[VERDICT] = verdict

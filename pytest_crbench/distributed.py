@@ -24,6 +24,17 @@ def is_worker(config: pytest.Config) -> bool:
     return hasattr(config, "workerinput")
 
 
+def hide_title(config: pytest.Config) -> None:
+    """Keep a worker's process title still: pytest-xdist puts the running item into it, for all to read.
+
+    It does so where setproctitle is installed. Nothing public turns it off.
+    """
+    for plugin in config.pluginmanager.get_plugins():
+        known = getattr(getattr(plugin, "run_one_test", None), "__globals__", {})
+        if "worker_title" in known:
+            known["worker_title"] = lambda _title: None
+
+
 def is_distributing(config: pytest.Config) -> bool:
     """Whether this process is a controller that has its items run by workers."""
     return config.pluginmanager.has_plugin("dsession")
