@@ -13,9 +13,9 @@ from .core.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Sequence
 
-    from .activate import Selection
     from .core.model import Check, Dataset, Instance, Key, Scoring
     from .core.plan import Plan
+    from .selection import Selection
     from .settings import Settings
 
 

@@ -16,8 +16,10 @@ repeated on the command line, and hold one value a line (in TOML: an array of st
 *flags* take no value on the command line, and `true` or `false` in the ini file. Paths are relative to the
 folder that pytest is started in.
 
-`--crbench-reviewer`, `--crbench-replay` and `--crbench-resume` turn the benchmark on; without one of them the
-others do nothing.
+`--crbench-reviewer`, `--crbench-replay` and `--crbench-resume` turn the benchmark on. Any other option on the
+command line without one of them is a usage error, and so is a gate in the ini file;
+[gating.md](gating.md) has the whole table. In TOML with native types (`pytest.toml`, `[tool.pytest]`) numeric
+options take numbers, and a list of one value may be that value.
 
 | option | ini | what |
 |---|---|---|

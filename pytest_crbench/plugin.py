@@ -3,46 +3,54 @@
 Loaded in every run on the machine, and read piece by piece by pytest: kept short. ``bench/plugin_load.py``.
 """
 
-import os
-import sys
+from typing import Any
 
 import pytest
 
 _SWITCHES = ("reviewer", "replay", "resume")
 
 
-def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
-    """Add all options if this run may use them, else the switches alone."""
-    if _mentioned([*sys.argv, os.environ.get("PYTEST_ADDOPTS", "")]):
-        from .register import register
-
-        register(parser, pluginmanager)
-        return
-    group = parser.getgroup("crbench")
-    for name in _SWITCHES:
-        group.addoption(f"--crbench-{name}", dest=f"crbench_{name}", nargs="?", const="latest")
-        parser.addini(f"crbench_{name}", "", default=None)
-
-
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(early_config, parser, args):  # type: ignore[no-untyped-def]
-    """Add what is missing where an ini file, ``pytest.main`` or a conftest file uses it."""
-    path = early_config.inipath
-    text = path.read_text("utf-8", "replace") if path else ""
-    if not hasattr(early_config.known_args_namespace, "crbench_agent") and _mentioned([*args, text]):
+    """Add all options if this run may use one, else the switches alone: a conftest file may ask for them.
+
+    Not in ``pytest_addoption``: only here are the arguments known, however pytest was started.
+    """
+    mentioned = _mentioned(early_config, args)
+    if mentioned:
         from .register import register
 
-        register(parser, early_config.pluginmanager, _SWITCHES)
+        register(early_config, parser, args)
+    else:
+        group = parser.getgroup("crbench")
+        for name in _SWITCHES:
+            group.addoption(f"--crbench-{name}", dest=f"crbench_{name}")
+            parser.addini(f"crbench_{name}", "", default=None)
     result = yield
     if any(name.startswith("pytest_crbench_") for name in vars(early_config.pluginmanager.hook)):
         from .register import add_hooks
 
         add_hooks(early_config.pluginmanager)
+    if mentioned:
+        from .register import note_typed
+
+        note_typed(early_config, parser)
     return result
 
 
-def _mentioned(words: list[str]) -> bool:
-    return any("crbench" in word or word in ("-h", "--help") for word in words)
+def _mentioned(config: Any, args: list[str]) -> bool:
+    """Whether a key of the ini file or an argument is ours, or may be: a file of arguments is not opened."""
+    return bool(
+        config.known_args_namespace.help
+        or any("crbench" in word or word.startswith("@") for word in args)
+        or any("crbench" in key for key in ini_of(config))
+    )
+
+
+def ini_of(config: Any) -> Any:
+    """Return the keys and values of the ini file, as pytest keeps them."""
+    # `Config.inicfg` is deprecated in pytest 9; in 8 there is nothing else.
+    return config._inicfg if hasattr(config, "_inicfg") else config.inicfg
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -50,3 +58,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "crbench(kind, category, language): a check of a code-review benchmark"
     )
+    if any("crbench" in key for key in ini_of(config)) and not config.pluginmanager.has_plugin(
+        "crbench-switched"
+    ):
+        raise pytest.UsageError(
+            "crbench: the plugin was loaded too late to read its keys in the ini file: load it by "
+            "-p pytest_crbench.plugin, not by pytest_plugins of a conftest file"
+        )

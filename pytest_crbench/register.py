@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import copy
+import inspect
+import itertools
+import os
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from .options import IMPLIED, OPTIONS, ini_name
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    import pytest
+    import argparse
+    from collections.abc import Sequence
 
 _ACTIONS: dict[str, dict[str, object]] = {
     "value": {"action": "store"},
@@ -19,24 +27,50 @@ _ACTIONS: dict[str, dict[str, object]] = {
 }
 
 
-def register(
-    parser: pytest.Parser, manager: pytest.PytestPluginManager, present: Collection[str] = ()
-) -> None:
-    """Add options (but those ``present``), hooks, and what looks whether the benchmark is switched on."""
+@dataclass(frozen=True)
+class Typed:
+    """What the user wrote for this one run: on the command line, in a file named there, in PYTEST_ADDOPTS.
+
+    ``options`` are names of ours, ``paths`` the paths and node ids. What ``addopts`` of the ini file adds to
+    every run is in neither.
+    """
+
+    options: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+
+
+TYPED = pytest.StashKey[Typed]()
+
+
+def register(config: pytest.Config, parser: pytest.Parser, args: Sequence[str]) -> None:
+    """Add options, hooks, and what looks whether the benchmark is switched on.
+
+    Raises:
+        pytest.UsageError: if the value of an option led pytest to another ini file or root folder.
+    """
     from . import switched
 
-    add_options(parser, present)
-    add_hooks(manager)
-    if not manager.has_plugin("crbench-switched"):
-        manager.register(switched, "crbench-switched")
+    add_options(parser)
+    add_hooks(config.pluginmanager)
+    config.pluginmanager.register(switched, "crbench-switched")
+    _check_place(config, parser)
+    # pytest has read the arguments before, and may have taken the value of an option of ours for a path.
+    known = parser.parse_known_args(args, namespace=copy.copy(config.option))
+    ours = {name: value for name, value in vars(known).items() if name.startswith("crbench_")}
+    vars(config.known_args_namespace).update(file_or_dir=known.file_or_dir, **ours)
 
 
-def add_options(parser: pytest.Parser, present: Collection[str] = ()) -> None:
-    """Add every option but those whose names are ``present``."""
+def note_typed(config: pytest.Config, parser: pytest.Parser) -> None:
+    """Note what the user wrote for this run, once the options of conftest files are known too."""
+    found = _typed(config, parser)
+    names = (name for name, *_ in OPTIONS if getattr(found, ini_name(name), None) is not None)
+    config.stash[TYPED] = Typed(tuple(names), tuple(found.file_or_dir))
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Add every option."""
     group = parser.getgroup("crbench", "code-review benchmark (pytest-crbench)")
     for name, kind, metavar, text in OPTIONS:
-        if name in present:
-            continue
         attributes: dict[str, object] = {**_ACTIONS[kind], "default": None, "dest": ini_name(name)}
         if kind != "flag":
             attributes["metavar"] = metavar
@@ -54,3 +88,52 @@ def add_hooks(manager: pytest.PytestPluginManager) -> None:
     known = getattr(manager.hook, "pytest_crbench_select", None)
     if known is None or known.spec is None:
         manager.add_hookspecs(hookspecs)
+
+
+def _typed(config: pytest.Config, parser: pytest.Parser) -> argparse.Namespace:
+    return parser.parse_known_args(_words(config))
+
+
+def _words(config: pytest.Config) -> list[str]:
+    return [*shlex.split(os.environ.get("PYTEST_ADDOPTS", "")), *map(str, config.invocation_params.args)]
+
+
+def _check_place(config: pytest.Config, parser: pytest.Parser) -> None:
+    """Refuse to go on where the value of an option was taken for a path of tests.
+
+    pytest looks for its ini file before it knows the options of plugins: after ``--crbench-run-dir /data`` it
+    looks beside ``/data``, and misses the ini file that asks for the gate.
+    """
+    from _pytest.config.findpaths import determine_setup
+
+    typed = _typed(config, parser)
+    given: dict[str, Any] = {
+        "inifile": typed.inifilename,
+        "override_ini": typed.override_ini,
+        "args": typed.file_or_dir,
+        "rootdir_cmd_arg": typed.rootdir or None,
+        "invocation_dir": config.invocation_params.dir,
+    }
+    # pytest 8 does not take all of these.
+    wanted = inspect.signature(determine_setup).parameters
+    rootdir, inipath, *_ = determine_setup(**{name: given[name] for name in wanted})
+    if (rootdir, inipath) == (config.rootpath, config.inipath):
+        return
+    raise pytest.UsageError(
+        f"crbench: pytest took the value of an option for a path of tests, and so took "
+        f"{_place(config.rootpath, config.inipath)}, not {_place(rootdir, inipath)}: write "
+        f"{_joined(_words(config), typed.file_or_dir)}, with = and no space"
+    )
+
+
+def _place(rootdir: Path, inipath: Path | None) -> str:
+    return f"the ini file {inipath}" if inipath else f"the root folder {rootdir} without an ini file"
+
+
+def _joined(words: Sequence[str], paths: Sequence[str]) -> str:
+    """The first option whose value is an existing path behind a space, as it should be written."""
+    for option, value in itertools.pairwise(words):
+        apart = option.startswith("--") and "=" not in option and not value.startswith("-")
+        if apart and value not in paths and Path(value.partition("::")[0]).exists():
+            return f"{option}={value}"
+    return "--OPTION=PATH"

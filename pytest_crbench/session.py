@@ -37,9 +37,9 @@ from .rundir import chosen_sandbox, find_run, hide_from_git, new_name, read_reco
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from .activate import Selection
     from .core.gate import Decision, Gate
     from .core.model import Check, Instance, Key, Verdict
+    from .selection import Selection
     from .settings import Settings
 
 #: Seconds after which an engine has done what an interrupted request asked of it.
@@ -326,7 +326,9 @@ class ControllerSession:
         if self.decision is not None:
             colour = _COLOURS["not-met" if self.overruled else self.decision.outcome]
             self._note(self.decision.verdict, **colour)
-        elif self.invocation is not None and self.gate.asked and not self.interrupted:
+        elif self.config.option.collectonly:
+            self._note("--collect-only: nothing was run, and nothing was gated")
+        elif self.selection.datasets and self.invocation and self.gate.asked and not self.interrupted:
             self._note("UNDECIDED, no check was selected; the exit status is pytest's")
 
     def _others(self, session: pytest.Session) -> str:

@@ -212,8 +212,15 @@ def _shown(value: Any) -> str:
     return printable(str(value), 100)
 
 
-def _text(_option: str, value: Any) -> str:
-    return str(value)
+def _text(option: str, value: Any) -> str:
+    if not isinstance(value, str):  # of a TOML file: 1.10 has become 1.1
+        raise UsageError(f"{option}={_shown(value)}: expected text: write it in quotes")
+    return value
+
+
+def _number_as_text(option: str, value: Any) -> str:
+    plain = isinstance(value, str | int | float) and not isinstance(value, bool)
+    return str(value) if plain else _text(option, value)
 
 
 def _url(option: str, value: Any) -> str:
@@ -224,7 +231,7 @@ def _url(option: str, value: Any) -> str:
 
 def _path(option: str, value: Any) -> Path:
     try:
-        return Path(str(value)).expanduser()
+        return Path(_text(option, value)).expanduser()
     except (RuntimeError, ValueError):
         raise UsageError(f"{option}={_shown(value)}: expected a path; nobody has that home folder") from None
 
@@ -343,6 +350,8 @@ _CONVERT: dict[str, Callable[[str, Any], Any]] = {
     "embedding_threshold": _share,
     "aacr_legacy": _flag,
     "classify": _flag,
+    "min_coverage": _number_as_text,
+    "fail_if_regressed": _number_as_text,
     "fail_under": _texts,
     "fail_over": _texts,
     "baseline": _path,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -50,7 +51,8 @@ def test_every_way_to_name_the_options(folder: Path, mixed: Path, how: str) -> N
     elif how == "override":
         done = go(folder, *plain, "-o", "crbench_reviewer=human", "-o", f"crbench_dataset={mixed}")
     else:
-        done = go(folder, *plain, "--crbench-reviewer", "human", "--crbench-dataset", str(mixed))
+        shutil.copytree(mixed, folder / "mixed")
+        done = go(folder, *plain, "--crbench-reviewer", "human", "--crbench-dataset", "mixed")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "3 tests collected" in done.stdout
 

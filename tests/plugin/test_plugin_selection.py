@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-from support.benchmarks import Pull, Run, run, write_dataset
+from support.benchmarks import Pull, Run, environment, run, write_dataset
 
 HUMAN = ("--crbench-reviewer=human", "--crbench-agent=suggestions")
 
@@ -95,16 +97,18 @@ def test_two_datasets_of_one_name_are_refused(
     assert "two datasets are named 'varied'" in done.output
 
 
-def test_the_plugin_is_inert_in_a_run_that_does_not_ask_for_it(folder: Path, cache: Path) -> None:
+def test_the_plugin_is_inert_in_a_run_that_does_not_ask_for_it(folder: Path) -> None:
     (folder / "test_own.py").write_text(
         "def test_own(pytestconfig):\n"
         "    manager = pytestconfig.pluginmanager\n"
         "    names = [n for n, _ in manager.list_name_plugin() if n.startswith('crbench')]\n"
         "    assert sorted(names) == ['crbench', 'crbench-switched']\n"
     )
-    done = run(folder, None, cache)
-    assert done.outcomes() == {"passed": 1}
-    assert "crbench:" not in done.output
+    (folder / "pytest.ini").write_text("[pytest]\ncrbench_sandbox = local\n")
+    plain = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
+    done = subprocess.run(plain, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
+    assert "1 passed" in done.stdout
+    assert "crbench:" not in done.stdout
 
 
 def test_lf_selects_errors_and_not_misses(folder: Path, tmp_path: Path, cache: Path) -> None:

@@ -1,0 +1,173 @@
+"""The table of docs/gating.md: no invocation skips the gate silently, under any pytest, serial or not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from support.benchmarks import Pull, environment, write_dataset
+
+ROOT = Path(__file__).parents[2]
+#: How a reviewer that finds nothing is scored in moments; with a gate that it fails.
+SCORED = {
+    "crbench_dataset": "reviews",
+    "crbench_scoring": "matching",
+    "crbench_meaning": "exact",
+    "crbench_offline": "true",
+}
+REVIEWER = {**SCORED, "crbench_reviewer": "none"}
+GATED = {**REVIEWER, "crbench_fail_under": "0.3"}
+TYPED = "--crbench-reviewer=none"
+FAILED = "crbench: FAILED, overall"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One invocation: status 4 is a usage error, 1 a gate that is on, as nothing else fails here."""
+
+    name: str
+    args: tuple[str, ...] = ()
+    ini: dict[str, str] = field(default_factory=dict)
+    status: int = 4
+    said: tuple[str, ...] = ()
+    files: dict[str, str] = field(default_factory=dict)
+    env: dict[str, str] = field(default_factory=dict)
+
+
+OFF = ("no benchmark would run",)
+ROWS = [
+    # An option on the command line or in a file, and no benchmark would run.
+    Row("gate typed", ("--crbench-fail-under=0.9",), SCORED, said=("--crbench-fail-under", *OFF)),
+    Row("flag typed", ("--crbench-fail-on-miss",), SCORED, said=("--crbench-fail-on-miss", *OFF)),
+    Row("gate typed, own path", ("--crbench-fail-under=0.9", "tests"), SCORED, said=OFF),
+    Row("gate in a file", ("@args.txt",), SCORED, said=OFF, files={"args.txt": "--crbench-fail-under=0.9\n"}),
+    Row("gate in the environment", (), SCORED, said=OFF, env={"PYTEST_ADDOPTS": "--crbench-fail-under=0.9"}),
+    Row("reviewer typed, own path", (TYPED, "tests"), GATED, said=("--crbench-reviewer", *OFF)),
+    Row("gate typed over the ini, own path", ("--crbench-fail-under=0.9", "tests"), GATED, said=OFF),
+    Row("unknown option", ("--crbench-fail-undr=0.9",), GATED, said=("--crbench-fail-undr",)),
+    Row("unknown option in a file", ("@a",), said=("--crbench-x",), files={"a": "--crbench-x=1\n"}),
+    # What runs, and is gated.
+    Row("reviewer in the ini", (), GATED, 1, (FAILED,)),
+    Row("a node id", ("small::first",), GATED, 1, (FAILED,)),
+    Row("the folder of an instance", ("reviews/first",), GATED, 1, (FAILED,)),
+    Row("all in a file", ("@args.txt",), SCORED, 1, (FAILED,),
+        {"args.txt": f"{TYPED}\n--crbench-fail-under=0.3\n"}),
+    Row("a file in a file", ("@args.txt",), SCORED, 1, (FAILED,),
+        {"args.txt": "@more.txt\n", "more.txt": f"{TYPED}\n--crbench-fail-under=0.3\n"}),
+    Row("a file in addopts", (), {**SCORED, "addopts": "@args.txt"}, 1, (FAILED,),
+        {"args.txt": f"{TYPED}\n--crbench-fail-under=0.3\n"}),
+    Row("a path in addopts", (), {**GATED, "addopts": "tests"}, 1, (FAILED,)),
+    Row("own path and dataset typed", ("--crbench-dataset=reviews", "tests"), GATED, 1, (FAILED, "1 passed")),
+    # Tests of the vendor's own.
+    Row("own path", ("tests",), GATED, 0, ("1 passed",)),
+    Row("own node id", ("tests/test_own.py::test_own",), GATED, 0, ("1 passed",)),
+    Row("own path, reviewer in addopts", ("tests",),
+        {**SCORED, "addopts": f"{TYPED} --crbench-fail-under=0.3"}, 0, ("1 passed",)),
+    # Gate keys without a reviewer.
+    Row("gate key alone", (), {"crbench_fail_under": "0.3"}, said=("crbench_fail_under", "reviewer", *OFF)),
+    Row("coverage key alone", (), {"crbench_min_coverage": "0.3"}, said=("crbench_min_coverage", *OFF)),
+    Row("gate in addopts alone", (), {"addopts": "--crbench-fail-under=0.3"}, said=("crbench_fail_under",)),
+    Row("gate key alone, own path", ("tests",), {"crbench_fail_under": "0.3"}, 0, ("1 passed",)),
+    Row("gate key alone, an instance", ("reviews/first",), {"crbench_fail_under": "0.3"}, said=OFF),
+    # The ini file is missed.
+    Row("run folder apart", ("--crbench-run-dir", "{apart}"), GATED, said=("--crbench-run-dir={apart}",)),
+    Row("cache apart", (TYPED, "--crbench-cache", "{apart}"), GATED, said=("--crbench-cache={apart}",)),
+    Row("run folder joined", ("--crbench-run-dir={apart}",), GATED, 1, (FAILED,)),
+    Row("run folder within", ("--crbench-run-dir", "runs"), GATED, 1, (FAILED,), {"runs/.keep": ""}),
+    # Keys that nobody knows.
+    Row("unknown key", (), {**REVIEWER, "crbench_fail_undr": "0.3"},
+        said=("crbench_fail_undr", "Did you mean crbench_fail_under?", "pytest.ini")),
+    Row("unknown key, own path", ("tests",), {"crbench_fail-under": "0.3"}, said=("crbench_fail_under?",)),
+    Row("unknown key overridden", ("-o", "crbench_fail_undr=0.3"), REVIEWER, said=("crbench_fail_under?",)),
+    # Selections, and a look at what there is.
+    Row("a keyword", ("-k", "first"), GATED, 1, (FAILED,)),
+    Row("only collected", ("--collect-only", "-q"), GATED, 0, ("small::first::price", "nothing was gated")),
+    Row("help", ("--help",), {"crbench_fail_under": "0.3"}, 0, ("--crbench-fail-under",)),
+]  # fmt: skip
+#: The rows that an older pytest could take another way: those that look into its configuration.
+OLD = [
+    row
+    for row in ROWS
+    if row.name
+    in ("gate in a file", "a file in a file", "a file in addopts", "own path", "run folder apart",
+        "run folder within", "unknown key", "unknown key overridden", "gate key alone", "only collected")
+]  # fmt: skip
+
+
+@pytest.fixture
+def vendor(folder: Path) -> Path:
+    """A repository with a test of its own, and a dataset of two pull requests and three checks."""
+    (folder / "tests").mkdir()
+    (folder / "tests" / "test_own.py").write_text("def test_own():\n    pass\n")
+    pulls = [Pull("first", hard=("price", "tax")), Pull("second", hard=("name",))]
+    write_dataset(folder / "reviews", pulls)
+    return folder
+
+
+def check(row: Row, vendor: Path, apart: Path, python: str, *workers: str) -> None:
+    """Start pytest as the row says, and look what it does."""
+    lines = "".join(f"{key} = {value}\n" for key, value in row.ini.items())
+    (vendor / "pytest.ini").write_text("[pytest]\n" + lines)
+    for name, text in row.files.items():
+        (vendor / name).parent.mkdir(exist_ok=True)
+        (vendor / name).write_text(text)
+    apart.mkdir()
+    status, output = go(vendor, python, *(a.format(apart=apart) for a in row.args), *workers, env=row.env)
+    assert status == row.status, output
+    for words in row.said:
+        assert words.format(apart=apart) in output
+    gated = "crbench: FAILED" in output
+    assert gated == (row.status == 1), output
+    assert "INTERNALERROR" not in output
+    if row.status == 0 and "own" in row.name:
+        assert "crbench:" not in output
+        assert not (vendor / ".crbench").exists()
+
+
+def go(vendor: Path, python: str, *args: str, env: dict[str, str] | None = None) -> tuple[int, str]:
+    command = [python, "-m", "pytest", "-p", "no:cacheprovider", *args]
+    done = subprocess.run(
+        command,
+        cwd=vendor,
+        env={**environment(), "XDG_CACHE_HOME": str(vendor.parent / "cache"), **(env or {})},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "xdist"])
+def test_row(row: Row, vendor: Path, tmp_path: Path, workers: tuple[str, ...]) -> None:
+    check(row, vendor, tmp_path / "apart", sys.executable, *workers)
+
+
+@pytest.fixture(scope="session")
+def older(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """An interpreter with the oldest pytest that we support; the suite itself runs under the newest."""
+    if kept := os.environ.get("CRBENCH_TEST_OLD_PYTHON"):
+        return kept
+    place = tmp_path_factory.mktemp("older") / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(place)], check=True)
+    # uv reads no configuration of pip's.
+    env = {**os.environ, "UV_DEFAULT_INDEX": os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple")}
+    wanted = ["-e", str(ROOT), "pytest==8.4.0"]
+    install = [sys.executable, "-m", "uv", "pip", "install", "-q", "--python", str(place / "bin" / "python")]
+    subprocess.run([*install, *wanted], env=env, check=True, timeout=300)
+    return str(place / "bin" / "python")
+
+
+@pytest.mark.network
+@pytest.mark.parametrize("row", OLD, ids=lambda row: row.name)
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "xdist"])
+def test_row_under_the_oldest_pytest(
+    row: Row, vendor: Path, tmp_path: Path, older: str, workers: tuple[str, ...]
+) -> None:
+    check(row, vendor, tmp_path / "apart", older, *workers)
