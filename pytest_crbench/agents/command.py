@@ -19,6 +19,7 @@ from ..core.status import OUTSIDE_EXIT
 from ..core.store import write_atomic
 from ..core.text import clean, decode, printable
 from . import prompt
+from .unfinished import changes_nothing, endpoint_failure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 PLACEHOLDERS = ("workspace", "review", "review_md", "diff", "prompt")
 _OPTION = "--crbench-agent=cmd:"
+UNCHANGED = "the agent ended with exit status 0 and changed no file"
 _OUTPUT_LIMIT = 8 * 1024**2
 
 
@@ -68,20 +70,40 @@ class CommandAgent:
         """Run the program; at the time limit what it has done so far is the revision.
 
         Raises:
-            AgentError: ``crashed`` if it ends with another status than 0 or cannot be started; or if the
-                patch is too large.
-            InfraError: if the disk fails.
+            AgentError: ``crashed`` if it ends with another status than 0 or cannot be started,
+                ``agent-endpoint`` if it changed nothing and says that its endpoint failed; or if the patch
+                is too large.
+            InfraError: if the disk fails, or ``agent-outside`` (exit status `OUTSIDE_EXIT`).
         """
         began = time.monotonic()
         with commands.private_folder() as place:
             checkout = place / "repository"
             task.checkout(checkout)
             values = {"workspace": str(checkout), **_inputs(task, place / "input")}
-            stop_reason = self._run(task, self.template.fill(values), checkout, place)
+            done = self._run(task, self.template.fill(values), checkout, place)
             patch = task.capture(checkout)
-        return Revision(patch, self.name, stop_reason, (), time.monotonic() - began)
+        stop_reason = "time-limit" if done.timed_out else "finished"
+        if stop_reason == "finished" and changes_nothing(patch):
+            self._look_for_failure(task, done)
+            stop_reason = "unchanged"
+        warnings = (UNCHANGED,) if stop_reason == "unchanged" else ()
+        return Revision(patch, self.name, stop_reason, warnings, time.monotonic() - began)
 
-    def _run(self, task: AgentTask, argv: Sequence[str], checkout: Path, place: Path) -> str:
+    def _look_for_failure(self, task: AgentTask, done: processes.Completed) -> None:
+        """Raise if the output says that the endpoint failed, in words that the agent was not given."""
+        request, comments = task.pull_request, task.review.comments
+        given = [request.title, request.body, decode(task.diff), json.dumps(native(comments))]
+        given += [text or "" for c in comments for text in (c.body, c.suggestion, c.path, c.rule, c.severity)]
+        output = scrub(decode(done.stdout) + "\n" + decode(done.stderr), self._secrets())
+        if said := endpoint_failure(output, "\n".join(given)):
+            raise AgentError(
+                f"{self.name} changed no file, and its output says that its endpoint failed: "
+                f"{printable(said, 200)}. See agent.stdout.txt in {task.directory}. Repeat it later with "
+                "--crbench-resume --crbench-rerun-errors; until then the gate counts it as missed.",
+                reason="agent-endpoint",
+            )
+
+    def _run(self, task: AgentTask, argv: Sequence[str], checkout: Path, place: Path) -> processes.Completed:
         variables = commands.environment(self.environment, place / "tmp")
         task.log(f"agent: {printable(scrub(self.template.text, self._secrets()), 200)}")
         try:
@@ -97,7 +119,7 @@ class CommandAgent:
             write_atomic(task.directory / f"agent.{stream}.txt", scrub(output, secrets))
         if done.timed_out:
             task.log(f"agent: killed after {self.timeout:g} s")
-            return "time-limit"
+            return done
         if done.returncode == OUTSIDE_EXIT:
             said = scrub(decode(done.stderr or done.stdout), secrets).strip().rpartition("\n")[2]
             raise outside_failure("agent", self.name, said or "(no output)")
@@ -108,7 +130,7 @@ class CommandAgent:
                 f"See agent.stderr.txt and agent.stdout.txt in {task.directory}.",
                 reason="crashed",
             )
-        return "finished"
+        return done
 
     def _secrets(self) -> tuple[str, ...]:
         return passed_through(self.environment)

@@ -92,7 +92,8 @@ class Review:
 class Revision:
     """What the coding agent changed: one ``git diff --binary`` against head, bytes as they are.
 
-    ``stop_reason``: ``finished``, ``clean-review`` (no comments, so no agent ran) or the limit reached
+    ``stop_reason``: ``finished``, ``unchanged`` (a program ended with status 0 and changed no file),
+    ``clean-review`` (no comments, so no agent ran) or the limit reached
     (``step-limit``, ``time-limit``, ``token-limit``, ``cost-limit``, ``format-errors``). At a limit the work
     so far is the revision and is tested as it is.
     """

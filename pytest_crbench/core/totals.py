@@ -36,6 +36,8 @@ class Totals:
     noted: Mapping[str, int]
     usage: Mapping[str, Mapping[str, float]]
     seconds: Mapping[str, float]
+    #: Evaluations whose coding agent ended well and changed no file.
+    unchanged: int = 0
 
     @property
     def comments_per_pr(self) -> Fraction | None:
@@ -77,6 +79,7 @@ def totals(verdicts: Iterable[Verdict]) -> Totals:
         duplicates=sum(_count(review, "duplicates") for review in reviews),
         noted=_noted(reviews),
         usage=usage,
+        unchanged=sum(any(v.stop_reason == "unchanged" for v in group) for group in evaluations.values()),
         seconds={stage: median(values) for stage, values in seconds.items()},
     )
 

@@ -89,6 +89,12 @@ def bounds_line(group: Group) -> str:
     )
 
 
+def unchanged_line(group: Group) -> str:
+    """How many coding agents changed nothing; "" if none."""
+    count, of = group.totals.unchanged, group.totals.evaluations
+    return f"changed no file in {count} of {many(of, 'revision')}: look at agent.stdout.txt" if count else ""
+
+
 def self_reported_line(summary: Summary) -> str:
     """The rate that the gate decides on, where programs reported outside failures of their own; "" if not."""
     count, rate = summary.self_reported, summary.gated.overall.strict

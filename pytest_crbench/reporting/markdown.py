@@ -27,6 +27,7 @@ from .lines import (
     percent,
     self_reported_line,
     span,
+    unchanged_line,
     worth_showing,
 )
 
@@ -172,6 +173,8 @@ def _facts(summary: Summary) -> Iterator[str]:
     yield f"coverage: {escaped(coverage_line(overall), 1000)}"
     if line := bounds_line(overall):
         yield f"bounds: {escaped(line)}"
+    if line := unchanged_line(overall):
+        yield f"agent: {escaped(line)}"
     if line := self_reported_line(summary):
         yield f"outside failures: {escaped(line)}"
     cost = cost_line(overall)

@@ -17,6 +17,7 @@ from .lines import (
     percent,
     self_reported_line,
     span,
+    unchanged_line,
     unmeasured_lines,
     worth_showing,
 )
@@ -133,6 +134,8 @@ def _details(summary: Summary, logs: str | None) -> Iterator[tuple[str, str]]:
     yield "coverage", coverage_line(overall)
     if line := bounds_line(overall):
         yield "bounds", line
+    if line := unchanged_line(overall):
+        yield "agent", line
     if line := self_reported_line(summary):
         yield "outside", line
     for place, line in enumerate(unmeasured_lines(summary, logs=logs)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
 
 #: What test runs, type checkers and linters leave behind: never part of a revision.
 _NOISE_FOLDERS = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
+
+#: What coding agents write into the tree that they work on, by its first name: histories, caches, settings.
+_AGENT_FILES = re.compile(r"\.aider.*|\.(?:claude|codex|crush|cursor|gemini|goose|opencode|qwen)")
 
 _NAME_MAX = 255
 
@@ -47,6 +51,11 @@ def is_noise(path: str) -> bool:
     """Whether running things wrote it: byte code and the caches of pytest, mypy and ruff."""
     parts = path.split("/")
     return any(part.endswith(".pyc") for part in parts) or not _NOISE_FOLDERS.isdisjoint(parts[:-1])
+
+
+def is_agents(path: str) -> bool:
+    """Whether coding agents write such a file for themselves."""
+    return _AGENT_FILES.fullmatch(path.partition("/")[0]) is not None
 
 
 def is_gits(path: str, mode: str = "100644") -> bool:

@@ -1,7 +1,8 @@
 """A revision as bytes: from an edited folder to a patch against head, and back.
 
-Left out of a revision, by rule (see `files`): byte code and tool caches, generated packaging metadata, and
-what git itself refuses (``.git`` anywhere). All else counts, untracked and ignored files included.
+Left out of a revision, by rule (see `files`): byte code and tool caches, generated packaging metadata, what
+coding agents write for themselves (unless head has it), and what git itself refuses (``.git`` anywhere). All
+else counts, untracked and ignored files included.
 """
 
 from __future__ import annotations
@@ -60,6 +61,9 @@ def capture(head: Tree, edited: Path, *, limit: int = 10 * _MIB, bounds: Bounds 
         if not stat.S_ISDIR(edited.lstat().st_mode):
             raise NotADirectoryError(errno.ENOTDIR, "is no folder any more", str(edited))
         after = _relevant(scan(edited, bounds or Bounds()))
+        ours = {path.partition("/")[0] for path in before}
+        for path in [path for path in after if files.is_agents(path) and path.partition("/")[0] not in ours]:
+            del after[path]
         changed = {path for path in {*before, *after} if not _same(before.get(path), after.get(path))}
         new = {path: after[path] for path in after if path in changed}
         size = sum(entry.size for entry in new.values())

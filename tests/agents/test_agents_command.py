@@ -130,6 +130,64 @@ def test_an_outside_failure_of_the_agent(tmp_path: Path) -> None:
     assert caught.value.reason == "agent-outside"
 
 
+#: The end of what aider 0.86.2 prints at a 401, with exit status 0 and its histories in the tree.
+AIDER = """
+print('Model: openai/stub-model with diff edit format')
+print('litellm.AuthenticationError: AuthenticationError: OpenAIException - Incorrect \\nAPI key provided: x')
+pathlib.Path('.aider.chat.history.md').write_text('# aider chat')
+pathlib.Path('.aider.tags.cache.v4').mkdir()
+pathlib.Path('.aider.tags.cache.v4/cache.db').write_text('x')
+"""
+
+
+@pytest.mark.parametrize("more", ["", "pathlib.Path('.gitignore').write_text('.aider*\\n')"])
+def test_an_agent_that_fails_with_exit_status_0(tmp_path: Path, more: str) -> None:
+    with pytest.raises(AgentError, match=r"endpoint failed: .*litellm.AuthenticationError") as caught:
+        revise(tmp_path, AIDER + more)
+    assert caught.value.reason == "agent-endpoint"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "API Error: 401 {'type': 'error'}",
+        "unexpected status 401 Unauthorized: no",
+        "exceeded retry limit, last status: 429 Too Many Requests",
+        "openai.RateLimitError: Error code: 429",
+        "HTTP 503 Service Unavailable",
+        "\x1b[31m500\x1b[0m Internal Server\n  Error",
+    ],
+)
+def test_what_agents_print_when_their_endpoint_fails(tmp_path: Path, said: str) -> None:
+    with pytest.raises(AgentError) as caught:
+        revise(tmp_path, f"print({said!r}, file=sys.stderr)")
+    assert caught.value.reason == "agent-endpoint"
+
+
+def test_an_agent_that_changes_nothing_is_told(tmp_path: Path) -> None:
+    _, revision = revise(tmp_path, "print('I see 500 lines and 401 words; nothing to do.')")
+    assert (revision.patch, revision.stop_reason) == (b"", "unchanged")
+    assert revision.warnings == ("the agent ended with exit status 0 and changed no file",)
+
+
+def test_an_agent_that_recovers_has_finished(tmp_path: Path) -> None:
+    body = "print('429 Too Many Requests, trying again'); pathlib.Path('a.txt').write_text('zwei')"
+    _, revision = revise(tmp_path, body)
+    assert (revision.stop_reason, revision.warnings) == ("finished", ())
+
+
+def test_what_agents_leave_behind_is_no_part_of_a_revision(tmp_path: Path) -> None:
+    body = """
+for name in ('.aider.conf.yml', '.claude/settings.json', '.codex/log/x', 'src/.claude/kept', 'b.txt'):
+    pathlib.Path(name).parent.mkdir(parents=True, exist_ok=True)
+    pathlib.Path(name).write_text('new')
+"""
+    head = {**HEAD, ".claude/agents/a.md": "theirs"}
+    task = make_task(tmp_path, head, [COMMENT])
+    agent = load(f"cmd:{sys.executable} {script(tmp_path, body)}", AgentOptions())
+    assert set(left(task, agent.revise(task))) == {"b.txt", "src/.claude/kept", ".claude/settings.json"}
+
+
 def test_a_program_that_is_killed_is_an_agent_error(tmp_path: Path) -> None:
     with pytest.raises(AgentError, match="signal 9"):
         revise(tmp_path, "os.kill(os.getpid(), 9)")
