@@ -142,7 +142,7 @@ def test_odd_places_are_flagged_and_absolute_paths_understood(task: ReviewTask, 
         BLOCK.replace("app/core.py", "$PWD/app/core.py").replace("`is`", "is")
         + BLOCK.replace(">6<", ">99999<").replace("Use `is`", "Far")
         + "<path>gone.py</path><side>left</side><from>1</from><to>1</to><note>Gone.</note>"
-        + "<path>app/core.py</path><from>x</from><note>File.</note><notesplit/><note>no path</note><end/>"
+        + "<path>app/core.py</path><from>x</from><note>File.</note><end/>"
     )
     with OpenAIServer([run(f"cat > ~/review.txt <<EOF\n{text}\nEOF"), DONE]) as server:
         review = reviewer(server, tmp_path / "cache").review(task)
@@ -151,7 +151,6 @@ def test_odd_places_are_flagged_and_absolute_paths_understood(task: ReviewTask, 
     assert "beyond-file" in found["Far."].flags
     assert (found["Gone."].path, found["Gone."].side) == ("gone.py", "left")
     assert (found["File."].level, "line-invalid" in found["File."].flags) == ("file", True)
-    assert any("1 block of the answer" in w for w in review.warnings)
 
 
 def test_an_endpoint_that_fails_is_nobodys_score(task: ReviewTask, tmp_path: Path) -> None:

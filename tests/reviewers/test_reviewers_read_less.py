@@ -203,3 +203,20 @@ def test_what_was_given_up_is_counted_by_kind(project: Any, tmp_path: Path) -> N
         "suggestion-unplaced": 1,
         "the review was taken from JSON within other text": 1,
     }
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        "<path>a.py</path><note>one</note><notesplit/><note>no path</note><end/>",
+        "<path>a.py</path><note>one</note><notesplit/><path>b.py</path><note>cut o",
+        "<path>a.py</path><note>one</note><notesplit/>",
+        "<path>a.py</path><note>one</note><notes",
+        "<path>a.py</path><ide>right</side><note>one</note><end/>",
+    ],
+)
+def test_a_tagged_file_that_lacks_a_tag_is_no_review(damaged: str, context: ParseContext) -> None:
+    whole = "Words before.\n<path>a.py</path>\n<note>one</note><end/> and after"
+    assert [c.body for c in parse(whole.encode(), "tagged", context).comments] == ["one"]
+    with pytest.raises(Unreadable, match="lack a tag"):
+        parse(damaged.encode(), "tagged", context)

@@ -67,7 +67,7 @@ def _detect(raw: bytes) -> tuple[str, Parser]:
     if len(values) == 1 and isinstance(values[0], dict):
         if isinstance(values[0].get("runs"), list):
             return "sarif", sarif.parse
-        if isinstance(values[0].get("diagnostics"), list) and values[0]["diagnostics"]:
+        if isinstance(values[0].get("diagnostics"), list):
             return "rdjson", rdjson.parse_result
     if all(_is_diagnostic(value) for value in values):
         return "rdjsonl", rdjson.parse_lines

@@ -36,10 +36,15 @@ _FENCE = re.compile(r"\s*(`{3,}|~{3,})[^`\n]*")
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer that could be read: its blocks (texts by tag), and how many were only half there."""
+    """An answer that could be read: its blocks (texts by tag), and how many were only half there.
+
+    ``stray`` counts closing tags without an opening one, text between the tags of a block, and an end that
+    announces more: something of a block is missing.
+    """
 
     blocks: tuple[Mapping[str, str], ...]
     half: int = 0
+    stray: int = 0
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -65,21 +70,28 @@ def read(text: str, required: Sequence[str]) -> Answer:
         raise Unreadable(
             "the model answered nothing. That there is no finding is said by <end/>.", reason="empty"
         )
-    blocks, half, ended = _Scan(said, required).run()
+    scan = _Scan(said, required)
+    blocks, half, ended = scan.run()
     if not blocks and (half or not ended):
         what = "only half a block" if half else "no block of tags, and no <end/>"
         raise Unreadable(f"the model's answer holds {what}: it is neither a review nor a clean one")
-    return Answer(tuple(blocks), half)
+    return Answer(tuple(blocks), half, scan.stray)
 
 
 def parse(raw: bytes, context: ParseContext) -> Parsed:
     """Read the file of an agent: blocks that name path, side, first and last line. A clean one is ``<end/>``.
 
     Raises:
-        Unreadable: as `read`, or if it is too much.
+        Unreadable: as `read`, if it is too much, or if any tag of a block is missing: the rest of a damaged
+            file is no review.
     """
     text, warnings = text_of(raw)
     answer = read(text, PLACED_FIELDS)
+    if answer.half or answer.stray:
+        raise Unreadable(
+            f"tagged: {answer.half} blocks lack a tag, and {answer.stray} tags or texts stand alone; "
+            "write each comment as <path>, <side>, <from>, <to> and <note>, with <notesplit/> between"
+        )
     comments = []
     for block in answer.blocks:
         body, suggestion, flags = take_suggestion(block["note"])
@@ -95,7 +107,7 @@ def parse(raw: bytes, context: ParseContext) -> Parsed:
                 flags=flags,
             )
         )
-    return Parsed(tuple(comments), (*warnings, *answer.warnings))
+    return Parsed(tuple(comments), warnings)
 
 
 def unfenced(code: str) -> str:
@@ -130,7 +142,7 @@ class _Scan:
         self.required = required
         self.tags = [(m.start(), m.end(), bool(m[1]), m[2].lower()) for m in _TAG.finditer(text)]
         self.blocks: list[dict[str, str]] = []
-        self.half = 0
+        self.half = self.stray = 0
         self.block: dict[str, str] = {}
         self.torn = False
 
@@ -138,15 +150,22 @@ class _Scan:
         """Return the blocks, the number of half ones, and whether the end was said."""
         at, ended, said = 0, False, False
         while at < len(self.tags) and not ended:
-            _start, _end, closing, name = self.tags[at]
+            start, _end, closing, name = self.tags[at]
+            if self.block and self.text[self.tags[at - 1][1] : start].strip():
+                self.stray += 1
             if name in _SEPARATORS:
                 self._finish()
                 said = said or name == "end"
                 ended = name == "end" and (bool(self.blocks) or self.half > 0 or self._alone(at))
-            elif not closing:
+            elif closing:
+                self.stray += 1
+            else:
                 at = self._element(at)
             at += 1
         self._finish()
+        if not ended and self.tags:
+            _, end, _, last = self.tags[-1]
+            self.stray += last == "notesplit" or "<" in self.text[end:]
         return self.blocks, self.half, said
 
     def _alone(self, at: int) -> bool:

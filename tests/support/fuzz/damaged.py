@@ -1,0 +1,307 @@
+"""Damaged reviews in every format: what is read is the whole damaged document, or nothing of it.
+
+A review is written, put into prose or a fence where its format allows that, and then damaged: bytes replaced,
+removed or added, or all of it cut off somewhere. The oracle is strict and shares no code with the parsers: it
+reads the damaged document as a whole, with the parsers of the standard library. Only what it reads, or
+`Unreadable`, may come out; never a part of a document that failed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.sax
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+from xml.sax.handler import ContentHandler
+from xml.sax.saxutils import quoteattr
+
+from pytest_crbench.reviewers.formats import HeadFiles, ParseContext, Unreadable, parse
+
+from .source import Source
+from .target import Target, refused
+
+Bodies = list[str] | None
+_WORDS = ("Divides", "by", "zero.", "Return", "None", "{}", "[0]", '"x"', "a, b", "é", "why: 2?", "\\", "`y`")
+_SIGNS = '{}[]",:\\\n `<>/x0=é'
+_TEXT = r"((?:(?!<\s*/?\s*(?:path|side|from|to|diff|note|notesplit|end)\s*/?\s*>).)*)"
+_BLOCK = re.compile(
+    r"\s*"
+    + r"\s*".join(f"<{name}>{_TEXT}</{name}>" for name in ("path", "side", "from", "to", "note"))
+    + r"\s*",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Damaged:
+    """An output: text before and after a document, each of them maybe damaged, and how it is to be read."""
+
+    shape: str
+    format: str
+    before: bytes
+    document: bytes
+    after: bytes
+    whole: tuple[str, ...]
+    damaged: bool
+
+
+def targets() -> list[Target]:
+    """One target for each way of writing a review, and one that reads them all by their content."""
+    own = [Target(f"damaged-{name}", partial(_make, (name,)), _check) for name in _SHAPES]
+    return [
+        *own,
+        Target(
+            "damaged-auto",
+            partial(_make, tuple(name for name in _SHAPES if name != "tagged"), auto=True),
+            _check,
+        ),
+    ]
+
+
+def _make(names: tuple[str, ...], source: Source, auto: bool = False) -> Damaged:
+    name = source.pick(names)
+    shape = _SHAPES[name]
+    items = [(_body(source), source.between(1, 30)) for _ in range(source.below(5))]
+    if name.endswith("lines"):
+        items = items or [("only", 1)]
+    text = shape.write(items, source.pick((None, 2, 1)))
+    before, after = source.pick(_AROUND) if shape.prose else ("", "")
+    parts = [before.encode(), text.encode(), after.encode()]
+    whole = tuple(map(_normal, (body for body, _ in items)))
+    damage = source.below(4)
+    if damage == 1:
+        for _ in range(source.between(1, 4)):
+            parts[1] = _damage(source, parts[1])
+    elif damage == 2:
+        parts[1] = parts[1][: source.below(max(len(parts[1]), 1))]
+        parts[2] = b"" if source.chance(2) else parts[2]
+    elif damage == 3:
+        part = source.pick((0, 2))
+        parts[part] = _damage(source, parts[part])
+    return Damaged(name, "auto" if auto else shape.format, *parts, whole=whole, damaged=bool(damage))
+
+
+def _body(source: Source) -> str:
+    return " ".join(source.pick(_WORDS) for _ in range(source.between(1, 4)))
+
+
+def _damage(source: Source, data: bytes) -> bytes:
+    at = source.below(len(data) + 1)
+    new = source.pick(_SIGNS).encode() if source.chance(2) else source.octets(1)
+    kind = source.below(3)
+    return data[:at] + (b"" if kind == 2 else new) + data[at + (kind != 1) :]
+
+
+def _check(made: Damaged, folder: Path) -> None:
+    shape = _SHAPES[made.shape]
+    context = ParseContext(folder, HeadFiles(lambda: folder))
+    found: list[str] | None = None
+    with refused(Unreadable):
+        comments = parse(made.before + made.document + made.after, made.format, context).comments
+        found = [_normal(comment.body) for comment in comments]
+    wanted = shape.read(made.document.decode("utf-8", "replace"))
+    if not made.damaged:
+        apology = bool(made.before) and not made.whole and _prose(made)
+        assert found == list(made.whole) or (found is None and apology), "an undamaged review was not read"
+    elif found is not None:
+        wanted = None if wanted is None else [_normal(body) for body in wanted]
+        kept = shape.format == "tagged" and found == list(made.whole)
+        assert found == wanted or kept, f"read {found}, and the whole says {wanted}"
+
+
+def _prose(made: Damaged) -> bool:
+    return bool(re.sub(rb"```(json)?|\s", b"", made.before + made.after))
+
+
+def _normal(body: str) -> str:
+    body = re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", "\ufffd", body)
+    return " ".join(re.sub("[\ud800-\udfff]", "\ufffd", body).split())
+
+
+# What programs write around a review. The last ones are fences that are closed in unusual places.
+_AROUND = (
+    ("", ""),
+    ("Here is my review:\n\n", "\n\nHope it helps!\n"),
+    ("```json\n", "\n```\n"),
+    ("I looked at [1] and {x}.\n```\n", "\n```\nDone {}.\n"),
+    ("[INFO] starting\n", "\n[INFO] done in 3 s\n"),
+    ("```json ", "```"),
+    ("Preamble\n```json\n", "```\n"),
+)
+
+
+# --- Formats: how each is written, and read as a whole -----------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Shape:
+    format: str
+    write: Callable[[list[tuple[str, int]], int | None], str]
+    read: Callable[[str], Bodies]
+    prose: bool = False
+
+
+def _values(text: str) -> list[Any] | None:
+    """JSON documents that follow one another, and nothing else; None if there is anything else."""
+    decoder, at, found = json.JSONDecoder(), 0, []
+    try:
+        while text[at:].strip():
+            at += len(text[at:]) - len(text[at:].lstrip())
+            value, at = decoder.raw_decode(text, at)
+            found.append(value)
+    except (ValueError, RecursionError):
+        return None
+    return found
+
+
+def _json(text: str) -> Bodies:
+    """Native and GitHub's: one list, one object with comments, or lists or comments in a row."""
+    values = _values(text)
+    if not values:
+        return None
+    if all(isinstance(value, list) for value in values):
+        pages = values[:1] if all(value == values[0] for value in values) else values
+        items = [item for page in pages for item in page]
+        if items and all(isinstance(item, list) for item in items):
+            items = [item for page in items for item in page]
+    elif all(isinstance(value, dict) and "comments" not in value for value in values):
+        items = values
+    elif not all(isinstance(value, dict) for value in values):
+        return None
+    elif all(value == values[0] for value in values) and isinstance(values[0]["comments"], list):
+        items = values[0]["comments"]
+    else:
+        return None
+    bodies = [item.get("body") if isinstance(item, dict) else None for item in items]
+    return bodies if all(isinstance(body, str) for body in bodies) else None
+
+
+def _github(text: str) -> Bodies:
+    """As `_json`; comments in a row may be pages and single ones."""
+    values = _values(text)
+    if values and len(values) > 1 and all(isinstance(v, dict) and "comments" in v for v in values):
+        return None
+    return _json(text)
+
+
+def _sarif(text: str) -> Bodies:
+    values = _values(text)
+    try:
+        (log,) = values or []
+        if log["version"] != "2.1.0" or not log["runs"]:
+            return None
+        results = [result for run in log["runs"] for result in run["results"]]
+        texts = [r["message"].get("text") if isinstance(r.get("message"), dict) else "" for r in results]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return [text if isinstance(text, str) else "" for text in texts]
+
+
+def _rdjson(text: str) -> Bodies:
+    values = _values(text)
+    try:
+        (value,) = values or []
+        return [item["message"] for item in value["diagnostics"]]
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _rdjsonl(text: str) -> Bodies:
+    try:
+        rows = [json.loads(line) for line in text.split("\n") if line.strip()]
+        return [row["message"] for row in rows if row.get("diagnostics") != []] if rows else None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _checkstyle(text: str) -> Bodies:
+    seen: list[tuple[str, str]] = []
+    handler = ContentHandler()
+    handler.startElement = lambda name, attributes: seen.append((name, attributes.get("message", "")))  # type: ignore[method-assign]
+    try:
+        xml.sax.parseString(text.strip().encode(), handler)
+    except (xml.sax.SAXException, ValueError):
+        return None
+    if seen[0][0] != "checkstyle":
+        return None
+    return [message for name, message in seen if name in ("error", "exception")]
+
+
+def _tagged(text: str) -> Bodies:
+    # Words before the first tag and after the end are no part of an answer (reviewers/formats/tagged.py).
+    body, end, rest = text[max(text.find("<"), 0) :].partition("<end/>")
+    if "<" in rest or not (body.strip() or end):
+        return None
+    blocks = [_BLOCK.fullmatch(block) for block in body.split("<notesplit/>")] if body.strip() else []
+    return [block[5] for block in blocks if block] if all(blocks) else None
+
+
+def _item(body: str, line: int) -> dict[str, Any]:
+    return {"path": "calc.py", "line": line, "body": body}
+
+
+def _their(body: str, line: int) -> dict[str, Any]:
+    return {"path": "calc.py", "line": line, "side": "RIGHT", "commit_id": "0", "body": body}
+
+
+def _result(body: str, line: int) -> dict[str, Any]:
+    place = {"artifactLocation": {"uri": "calc.py"}, "region": {"startLine": line}}
+    return {"message": {"text": body}, "locations": [{"physicalLocation": place}]}
+
+
+def _diagnostic(body: str, line: int) -> dict[str, Any]:
+    return {"message": body, "location": {"path": "calc.py", "range": {"start": {"line": line}}}}
+
+
+def _xml(items: list[tuple[str, int]], _indent: int | None) -> str:
+    errors = "\n".join(f'<error line="{line}" message={quoteattr(body)}/>' for body, line in items)
+    return f'<?xml version="1.0"?>\n<checkstyle><file name="calc.py">{errors}</file></checkstyle>'
+
+
+def _blocks(items: list[tuple[str, int]], _indent: int | None) -> str:
+    block = "<path>calc.py</path>\n<side>right</side>\n<from>{0}</from>\n<to>{0}</to>\n<note>{1}</note>\n"
+    return "<notesplit/>\n".join(block.format(line, body) for body, line in items) + "<end/>\n"
+
+
+_SHAPES: dict[str, Shape] = {
+    "native": Shape(
+        "native", lambda c, i: json.dumps({"comments": [_item(*x) for x in c]}, indent=i), _json, prose=True
+    ),
+    "native-list": Shape(
+        "native", lambda c, i: json.dumps([_item(*x) for x in c], indent=i), _json, prose=True
+    ),
+    "native-lines": Shape(
+        "native", lambda c, _: "\n".join(json.dumps(_item(*x)) for x in c), _json, prose=True
+    ),
+    "github": Shape(
+        "github", lambda c, i: json.dumps([_their(*x) for x in c], indent=i), _github, prose=True
+    ),
+    "github-review": Shape(
+        "github",
+        lambda c, i: json.dumps({"event": "COMMENT", "comments": [_their(*x) for x in c]}, indent=i),
+        _github,
+        prose=True,
+    ),
+    "github-pages": Shape(
+        "github", lambda c, i: "".join(json.dumps([_their(*x)], indent=i) for x in c) or "[]", _github
+    ),
+    "sarif": Shape(
+        "sarif",
+        lambda c, i: json.dumps(
+            {"version": "2.1.0", "runs": [{"results": [_result(*x) for x in c]}]}, indent=i
+        ),
+        _sarif,
+    ),
+    "rdjson": Shape(
+        "rdjson", lambda c, i: json.dumps({"diagnostics": [_diagnostic(*x) for x in c]}, indent=i), _rdjson
+    ),
+    "rdjson-lines": Shape(
+        "rdjsonl", lambda c, _: "\n".join(json.dumps(_diagnostic(*x)) for x in c), _rdjsonl
+    ),
+    "checkstyle": Shape("checkstyle", _xml, _checkstyle),
+    "tagged": Shape("tagged", _blocks, _tagged),
+}
