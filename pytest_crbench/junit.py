@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from .core.secrets import scrubbed
+
 if TYPE_CHECKING:
     from fractions import Fraction
 
@@ -16,8 +18,14 @@ if TYPE_CHECKING:
     from .session import ControllerSession
 
 
-def junit_properties(verdict: Verdict) -> list[tuple[str, object]]:
-    """Return the properties of one test case, which to pytest is a pass, a skip or an error."""
+def junit_properties(config: pytest.Config, verdict: Verdict) -> list[tuple[str, object]]:
+    """Return the properties of one test case, which to pytest is a pass, a skip or an error.
+
+    Empty where a JUnit file of the family ``xunit2``, pytest's default, is written: test cases have no
+    properties in its schema. The message of a miss or an error begins with the status there.
+    """
+    if config.getoption("xmlpath", None) and config.getini("junit_family") == "xunit2":
+        return []
     found: list[tuple[str, object]] = [("crbench_status", verdict.status.value)]
     if verdict.cause:
         found.append(("crbench_cause", verdict.cause))
@@ -35,12 +43,17 @@ class JunitPlugin:
         """Put the rates into JUnit's file, if one is to be written, before it is."""
         from _pytest.junitxml import xml_key  # what the fixture record_testsuite_property uses
 
+        from .reporting.lines import notes
+
         xml = self.session.config.stash.get(xml_key, None)
         if xml is not None and self.session.invocation is not None and self.session.selected:
-            first, *others = self.session.results_so_far(exitstatus).summaries
+            results = self.session.results_so_far(exitstatus)
+            first, *others = results.summaries
             _add_totals(xml, first, "")
             for summary in others:
                 _add_totals(xml, summary, f"{summary.scoring}_")
+            for note in notes(results):
+                xml.add_global_property("crbench_note", scrubbed(note))
 
 
 def _add_totals(xml: LogXML, summary: Summary, of: str) -> None:

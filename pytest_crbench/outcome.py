@@ -82,8 +82,8 @@ class OutcomePlugin:
             report.crbench_fixtures = replaced(item)  # type: ignore[attr-defined]
             verdict = self._shape(item, call, report)
             if verdict is not None:
-                item.user_properties += junit_properties(verdict)
-                report.user_properties += junit_properties(verdict)
+                item.user_properties += junit_properties(item.config, verdict)
+                report.user_properties += junit_properties(item.config, verdict)
                 # One unserialisable value would end a whole xdist run (pytest-xdist#1273, #1157).
                 row = scrubbed_value(to_row(verdict))
                 report.crbench = json.loads(json.dumps(row))  # type: ignore[attr-defined]

@@ -43,6 +43,8 @@ def test_one_run_and_every_report_of_it(
         "--crbench-min-coverage=0.9",
         "--crbench-fail-on-miss",
         "--junitxml=junit.xml",
+        # The family in which a test case has properties.
+        *("-o", "junit_family=xunit1"),
         # Deselected is not unmeasured: the fourth is in no number.
         *("-k", "not fourth"),
     )
