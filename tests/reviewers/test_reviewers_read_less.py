@@ -109,14 +109,16 @@ def test_sarif_without_results_says_that_none_were_computed(context: ParseContex
 
 @pytest.mark.parametrize("kind", ["toolConfigurationNotifications", "toolExecutionNotifications"])
 def test_sarif_of_a_tool_that_scanned_nothing(kind: str, context: ParseContext) -> None:
-    def log(level: str) -> bytes:
+    def log(level: str, *results: Any) -> bytes:
         said = [{"level": level, "message": {"text": "No such file or directory"}}]
-        run = {"results": [], "invocations": [{"executionSuccessful": True, kind: said}]}
+        run = {"results": results, "invocations": [{"executionSuccessful": True, kind: said}]}
         return json.dumps({"version": "2.1.0", "runs": [run]}).encode()
 
     assert parse(log("note"), "sarif", context).comments == ()
     with pytest.raises(Unreadable, match="reports an error \\(No such file or directory\\)"):
         parse(log("error"), "sarif", context)
+    parsed = parse(log("error", {"message": {"text": "m"}}), "sarif", context)
+    assert parsed.warnings == ("sarif: the tool reports an error (No such file or directory)",)
 
 
 def test_sarif_below_the_address_of_a_forge(context: ParseContext) -> None:

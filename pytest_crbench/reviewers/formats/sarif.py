@@ -79,7 +79,8 @@ def _run(raw: Any, number: int, context: ParseContext) -> tuple[list[ReviewComme
             f"sarif: run {number} has no results because the tool did not finish; no result is not "
             "a clean review"
         )
-    if not results and (said := _error_of(raw)) is not None:
+    said = _error_of(raw)
+    if not results and said is not None:
         raise Unreadable(
             f"sarif: run {number} has no results, and the tool reports an error ({printable(said, 200)}): "
             "this is no clean review"
@@ -94,7 +95,10 @@ def _run(raw: Any, number: int, context: ParseContext) -> tuple[list[ReviewComme
             skipped += 1
         else:
             comments.append(run.comment(result))
-    return comments, skipped, ["sarif: the tool says that it did not finish"] if failed else []
+    noted = ["sarif: the tool says that it did not finish"] if failed else []
+    if said is not None:
+        noted.append(f"sarif: the tool reports an error ({printable(said, 200)})")
+    return comments, skipped, noted
 
 
 def _completed(run: Mapping[str, Any]) -> bool:
