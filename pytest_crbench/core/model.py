@@ -77,7 +77,8 @@ class PullRequest:
 class Review:
     """What the reviewer said. No comments means clean: a crash or unreadable output is never a Review.
 
-    ``raw`` names the file, relative to the run directory, with the program's output as it came.
+    ``raw`` names the file, relative to the run directory, with the program's output as it came. ``noted``
+    counts by kind what reading it had to give up (``skipped``, ``half-block``), beside the flags of comments.
     """
 
     comments: tuple[ReviewComment, ...]
@@ -86,6 +87,7 @@ class Review:
     warnings: tuple[str, ...] = ()
     duration: float = 0.0
     usage: Mapping[str, float] = field(default_factory=dict)
+    noted: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -25,10 +24,6 @@ if TYPE_CHECKING:
 _PATCH = "revision.patch"
 #: Flags that have a count of their own in a row.
 _COUNTED = ("outside-diff", "duplicate")
-#: What reading reports of every review, or counts as flags already (`reviewers.reading`).
-_NOT_NOTED = re.compile(r"format taken from the content: |\d+ of \d+ comments: ")
-_NUMBERED = re.compile(r"(?:(\d{1,9}) )?(.*)", re.DOTALL)
-_MOST_KINDS = 30
 _MATCHES = ("matches", "line_matches", "rejected")
 
 
@@ -102,6 +97,7 @@ def review_to(review: Review) -> dict[str, Any]:
         "warnings": [clean(w) for w in review.warnings],
         "duration": review.duration,
         "usage": dict(review.usage),
+        "noted": dict(review.noted),
     }
 
 
@@ -113,8 +109,10 @@ def review_from(plain: dict[str, Any]) -> Review:
     """
     with _reading("review"):
         comments = tuple(comment_from(c) for c in plain["comments"])
-        made = Review(comments, plain["reviewer"], plain.get("raw"), **_notes(plain))
-        _expect(str, made.reviewer)
+        counts = dict(plain.get("noted", {}))
+        made = Review(comments, plain["reviewer"], plain.get("raw"), **_notes(plain), noted=counts)
+        _expect(str, made.reviewer, *counts)
+        _expect(int, *counts.values())
         _expect((str, NoneType), made.raw)
     return made
 
@@ -152,16 +150,10 @@ def review_counts(review: Review) -> dict[str, Any]:
 
 
 def noted(review: Review) -> dict[str, int]:
-    """Count what was unusual in reading a review, by kind: flags of comments, and what the parser reports.
-
-    A number at the start of a report is its count ("3 results that are suppressed ... were skipped").
-    """
+    """Count what was unusual in reading a review, by kind: flags of comments, and what the parser gave up."""
     counts = Counter(flag for comment in review.comments for flag in comment.flags if flag not in _COUNTED)
-    for warning in review.warnings:
-        if not _NOT_NOTED.match(warning):
-            number, text = _NUMBERED.fullmatch(warning).groups()  # type: ignore[union-attr]
-            counts[printable(text, 120)] += int(number or 1)
-    return dict(sorted(counts.most_common(_MOST_KINDS)))
+    counts.update(review.noted)
+    return dict(sorted(counts.items()))
 
 
 def matching_to(matching: Matching) -> dict[str, Any]:

@@ -84,6 +84,7 @@ def review_of(
         warnings=(*parsed.warnings, *diff.notes, *flag_warnings(found)),
         duration=duration,
         usage=parsed.usage,
+        noted=parsed.noted,
     )
 
 

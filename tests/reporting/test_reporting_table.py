@@ -14,6 +14,8 @@ from report_runs import broken, run_of, verdicts
 from pytest_crbench.core.gate import decide, make_gate
 from pytest_crbench.core.model import Key
 from pytest_crbench.core.status import Status
+from pytest_crbench.reporting.markdown import markdown
+from pytest_crbench.reporting.results import document
 from pytest_crbench.reporting.table import table, verdict_line
 
 GOLDEN = Path(__file__).parent / "table.golden.txt"
@@ -136,3 +138,21 @@ def test_lines_stay_short_whatever_the_reason(reason: str, width: int) -> None:
         assert len(line) <= max(width, 70)
         assert "\n" not in line
         line.encode()
+
+
+def test_what_reading_gave_up_is_counted_once_per_review_in_every_report() -> None:
+    """Two checks of one pull request share a review; a second pull request adds to it."""
+    found = verdicts()[:4]
+    assert found[2].key.instance == found[3].key.instance
+    noted = [{"outside-tree": 3}, {}, {"suggestion-lost": 2, "outside-tree": 1}]
+    found = [replace(v, review={**v.review, "noted": noted[min(n, 2)]}) for n, v in enumerate(found)]
+    results = run_of(found)
+    line = "4 outside-tree, 2 suggestion-lost"
+    assert f"noted     {line}" in table(results, results.summaries)
+    decision = decide(make_gate(), results.summary())
+    assert f"- noted in reading the reviews: {line}\n" in markdown(results, results.summaries, decision)
+    overall = document(results, decision)["summary"]["overall"]
+    assert overall["comments"]["noted"] == {"outside-tree": 4, "suggestion-lost": 2}
+    for wild in ("x", {"a": -1, "b": "c", "\x1b[2J": 1}):
+        odd = run_of([replace(v, review={**v.review, "noted": wild}) for v in found])
+        assert "\x1b" not in "\n".join(table(odd, odd.summaries))

@@ -183,7 +183,7 @@ def test_replies_are_conversation(context: ParseContext) -> None:
     parsed = parse(json.dumps(thread).encode(), "github", context)
     (comment,) = parsed.comments
     assert comment.replies == ("Done, thanks!", "Resolved in abc123.")
-    assert parsed.skipped == 1
+    assert parsed.noted == {"lost-reply": 1}
     assert comment_from(comment_to(comment)) == comment
 
 
@@ -201,9 +201,9 @@ def test_what_was_given_up_is_counted_by_kind(project: Any, tmp_path: Path) -> N
     )
     assert review_counts(review)["noted"] == {
         "empty-body": 1,
+        "in-prose": 1,
         "outside-tree": 2,
         "suggestion-unplaced": 1,
-        "the review was taken from JSON within other text": 1,
     }
 
 

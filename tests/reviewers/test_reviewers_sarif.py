@@ -258,7 +258,7 @@ def test_no_findings_are_skipped_and_counted(context: ParseContext) -> None:
         result(kind="fail"),
     )
     parsed = read(raw, context)
-    assert (len(parsed.comments), parsed.skipped) == (3, 3)
+    assert (len(parsed.comments), parsed.noted) == (3, {"skipped": 3})
     assert any("3 results" in warning for warning in parsed.warnings)
 
 

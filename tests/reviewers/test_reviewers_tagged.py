@@ -42,7 +42,7 @@ def blocks(text: str) -> list[dict[str, str]]:
 def test_one_whole_block_however_it_is_dressed(text: str) -> None:
     answer = read(text, HUNK_FIELDS)
     assert [{k: v.lower() if k == "side" else v for k, v in b.items()} for b in answer.blocks] == [WHOLE]
-    assert answer.warnings == ()
+    assert answer.remarks == ()
 
 
 def test_several_blocks_also_where_a_separator_was_forgotten() -> None:
@@ -109,9 +109,9 @@ def test_half_a_block_is_left_out_and_told(half: str) -> None:
     ):
         answer = read(text, HUNK_FIELDS)
         assert [dict(b) for b in answer.blocks] == [WHOLE], text
-        assert (
-            answer.warnings == ("1 block of the answer lacked a tag and were left out",) or answer.half == 1
-        )
+        assert [r.text for r in answer.remarks] == [
+            "1 block of the answer lacked a tag and were left out"
+        ] or answer.half == 1
 
 
 def test_a_note_may_speak_of_other_tags() -> None:

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from . import auto, checkstyle, github, native, rdjson, sarif, tagged
-from .base import HeadFiles, ParseContext, Parsed, Unreadable
+from .base import HeadFiles, ParseContext, Parsed, Remark, Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +27,7 @@ PARSERS: Mapping[str, Parser] = MappingProxyType(
     }
 )
 
-__all__ = ["PARSERS", "HeadFiles", "ParseContext", "Parsed", "Unreadable", "parse"]
+__all__ = ["PARSERS", "HeadFiles", "ParseContext", "Parsed", "Remark", "Unreadable", "parse"]
 
 
 def parse(raw: bytes, format: str, context: ParseContext) -> Parsed:

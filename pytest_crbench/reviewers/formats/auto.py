@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.text import printable
 from . import checkstyle, github, native, rdjson, sarif
-from .base import Parsed, Unreadable
+from .base import Parsed, Remark, Unreadable
 from .jsontext import documents, flat, text_of
 
 if TYPE_CHECKING:
@@ -40,14 +40,14 @@ _ADVICE = (
 
 
 def parse(raw: bytes, context: ParseContext) -> Parsed:
-    """Read output in the format that it has; the first warning says which was taken.
+    """Read output in the format that it has; the first remark says which was taken.
 
     Raises:
         Unreadable: if the content does not settle it, or is not of the format that it seems to be.
     """
     name, parser = _detect(raw)
     parsed = parser(raw, context)
-    return replace(parsed, warnings=(f"format taken from the content: {name}", *parsed.warnings))
+    return replace(parsed, remarks=(Remark(f"format taken from the content: {name}"), *parsed.remarks))
 
 
 def linter_format(raw: bytes) -> str | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ...core.errors import ReviewerError
 from ...core.hunks import positions
@@ -155,16 +156,40 @@ class ParseContext:
         return path in self.removed or self.head.exists(path)
 
 
+class Remark(NamedTuple):
+    """What a parser has to say of an output, in words; ``times`` counts it by ``kind``.
+
+    A remark without a kind gives nothing up, and is not counted.
+    """
+
+    text: str
+    kind: str = ""
+    times: int = 1
+
+
 @dataclass(frozen=True)
 class Parsed:
-    """What a parser found. ``skipped`` counts entries that are no findings (suppressed, passed)."""
+    """What a parser found, and what it had to give up or found unusual."""
 
     comments: tuple[ReviewComment, ...]
-    warnings: tuple[str, ...] = ()
-    skipped: int = 0
+    remarks: tuple[Remark, ...] = ()
     usage: Mapping[str, float] = field(default_factory=dict)
     #: What failed outside the tool, in its own words: then there is no review.
     outside: str = ""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The remarks in words."""
+        return tuple(remark.text for remark in self.remarks)
+
+    @property
+    def noted(self) -> Mapping[str, int]:
+        """The remarks, counted by kind."""
+        counts: Counter[str] = Counter()
+        for remark in self.remarks:
+            if remark.kind:
+                counts[remark.kind] += remark.times
+        return dict(counts)
 
 
 #: Reads raw output; raises `Unreadable` and nothing else.

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...core.hunks import numbered
-from .base import Parsed, Unreadable
+from .base import Parsed, Remark, Unreadable
 from .draft import draft, line_number, take_suggestion
 from .jsontext import IN_PROSE, empty_in_prose, refuse_failure, review_in, text_of
 from .native import is_either
@@ -27,17 +27,17 @@ def parse(raw: bytes, context: ParseContext) -> Parsed:
     Raises:
         Unreadable: if it is neither.
     """
-    text, warnings = text_of(raw)
+    text, remarks = text_of(raw)
     output = review_in(text, "github review", is_either, several=True)
-    parsed = read(output.values[0], context, warnings)
+    parsed = read(output.values[0], context, remarks)
     if not output.prose:
         return parsed
     if not parsed.comments:
         raise empty_in_prose("github review")
-    return replace(parsed, warnings=(*parsed.warnings, IN_PROSE))
+    return replace(parsed, remarks=(*parsed.remarks, IN_PROSE))
 
 
-def read(value: Any, context: ParseContext, warnings: tuple[str, ...] = ()) -> Parsed:
+def read(value: Any, context: ParseContext, remarks: tuple[Remark, ...] = ()) -> Parsed:
     """Read a parsed document.
 
     Raises:
@@ -52,15 +52,16 @@ def read(value: Any, context: ParseContext, warnings: tuple[str, ...] = ()) -> P
             continue
         if isinstance(item.get("body"), str) and item["body"].strip():
             thread.comments.append(draft(context, body=item["body"], level="general"))
-        warnings = (*warnings, *refuse_failure(item, "github review", empty=not item["comments"]))
+        remarks = (*remarks, *refuse_failure(item, "github review", empty=not item["comments"]))
         for inner, comment in enumerate(item["comments"]):
             if not isinstance(comment, dict):
                 raise Unreadable(f"github review: comment {inner} is no object")
             thread.add(comment, inner)
     comments, lost = thread.joined()
     if lost:
-        warnings = (*warnings, f"{lost} replies to comments that are not here were left out")
-    return Parsed(comments, warnings, lost)
+        said = f"{lost} replies to comments that are not here were left out"
+        remarks = (*remarks, Remark(said, "lost-reply", lost))
+    return Parsed(comments, remarks)
 
 
 class _Thread:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ...core import plainjson
 from ...core.digest import canonical
 from ...core.text import printable
-from .base import INPUT_LIMIT, Unreadable
+from .base import INPUT_LIMIT, Remark, Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,7 +29,7 @@ _PIECE = re.compile(r'"[ \t]*\}[\]} \t]*,?[ \t]*$|"[ \t]*,[ \t]*"\w{1,40}"[ \t]*
 _WITHIN = re.compile(r"(?:[\[{,]|\"[ \t]*:)\Z"), re.compile(r"[\]},:]")
 
 
-IN_PROSE = "the review was taken from JSON within other text"
+IN_PROSE = Remark("the review was taken from JSON within other text", "in-prose")
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Document:
     """A JSON value and how it was found; ``prose``: other text stands beside it."""
 
     value: Any
-    warnings: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()
     prose: bool = False
 
 
@@ -45,8 +45,8 @@ class Ambiguous(Unreadable):
     """JSON that means one thing to programs that take the first of two equal keys, and another to others."""
 
 
-def text_of(raw: bytes) -> tuple[str, tuple[str, ...]]:
-    """Decode UTF-8, or UTF-16 where a byte-order mark says so; what is invalid is replaced, with a warning.
+def text_of(raw: bytes) -> tuple[str, tuple[Remark, ...]]:
+    """Decode UTF-8, or UTF-16 where a byte-order mark says so; what is invalid is replaced, with a remark.
 
     Raises:
         Unreadable: if there is too much of it.
@@ -63,7 +63,7 @@ def text_of(raw: bytes) -> tuple[str, tuple[str, ...]]:
         return raw.decode(encoding), ()
     except UnicodeDecodeError:
         text = raw.decode(encoding, "replace")
-    return text, ("the output is not valid UTF-8; invalid bytes were replaced",)
+    return text, (Remark("the output is not valid UTF-8; invalid bytes were replaced", "invalid-utf-8"),)
 
 
 def loads(text: str, what: str) -> Any:
@@ -104,15 +104,15 @@ def whole(raw: bytes, what: str) -> Document:
     Raises:
         Unreadable: if there is none, or several, or a damaged one.
     """
-    text, warnings = text_of(raw)
+    text, remarks = text_of(raw)
     output = documents(text, what)
     if len(output.values) > 1:
         raise Unreadable(
             f"{what}: the output holds {len(output.values)} JSON documents. Let the tool write one."
         )
     if output.prose:
-        warnings = (*warnings, IN_PROSE)
-    return Document(output.values[0], warnings, output.prose)
+        remarks = (*remarks, IN_PROSE)
+    return Document(output.values[0], remarks, output.prose)
 
 
 def lines(text: str, what: str) -> list[Any]:
@@ -200,8 +200,8 @@ def empty_in_prose(what: str, completed: str = "") -> Unreadable:
     )
 
 
-def refuse_failure(document: Mapping[str, Any], what: str, *, empty: bool) -> tuple[str, ...]:
-    """Return a warning where a document has an ``error`` beside its findings.
+def refuse_failure(document: Mapping[str, Any], what: str, *, empty: bool) -> tuple[Remark, ...]:
+    """Return a remark where a document has an ``error`` beside its findings.
 
     Raises:
         Unreadable: if there are none: then it is no clean review.
@@ -212,7 +212,7 @@ def refuse_failure(document: Mapping[str, Any], what: str, *, empty: bool) -> tu
     failure = f"the tool reports an error ({printable(str(said), 200)})"
     if empty:
         raise Unreadable(f"{what}: {failure}: this is no clean review")
-    return (failure,)
+    return (Remark(failure, "tool-error"),)
 
 
 def flat(value: Any) -> Any:

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ...core.text import printable
-from .base import Parsed, Unreadable
+from .base import Parsed, Remark, Unreadable
 from .draft import draft, take_suggestion
 from .jsontext import IN_PROSE, empty_in_prose, refuse_failure, review_in, text_of
 
@@ -54,20 +54,20 @@ def parse(raw: bytes, context: ParseContext) -> Parsed:
     Raises:
         Unreadable: if there is no review in it, or more than one, or a clean one among other words.
     """
-    text, warnings = text_of(raw)
+    text, remarks = text_of(raw)
     output = review_in(text, "native review", is_either)
     (value,) = output.values
     if not isinstance(value, list | dict):
         raise Unreadable(f"native review: a list or an object is expected. {_HOW}")
     if output.prose:
-        warnings = (*warnings, IN_PROSE)
-    parsed = read(value, context, warnings)
+        remarks = (*remarks, IN_PROSE)
+    parsed = read(value, context, remarks)
     if output.prose and not (parsed.comments or parsed.outside or _completed(value)):
         raise empty_in_prose("native review", '{"comments": [], "completed": true}')
     return parsed
 
 
-def read(value: Any, context: ParseContext, warnings: tuple[str, ...] = ()) -> Parsed:
+def read(value: Any, context: ParseContext, remarks: tuple[Remark, ...] = ()) -> Parsed:
     """Read a parsed native document.
 
     Raises:
@@ -76,17 +76,17 @@ def read(value: Any, context: ParseContext, warnings: tuple[str, ...] = ()) -> P
     if isinstance(value, dict) and value.get(_OUTSIDE):
         if not isinstance(value[_OUTSIDE], str):
             raise Unreadable(f"native review: {_OUTSIDE!r} is no text that says what failed.")
-        return Parsed((), warnings, outside=value[_OUTSIDE])
+        return Parsed((), remarks, outside=value[_OUTSIDE])
     usage: dict[str, float] = {}
     if isinstance(value, dict) and "comments" in value:
         usage = _usage(value.get("usage"))
         items = value["comments"]
-        warnings = (*warnings, *refuse_failure(value, "native review", empty=not items))
+        remarks = (*remarks, *refuse_failure(value, "native review", empty=not items))
         if value.get("completed") is False:
             unfinished = "the tool says that its review was not completed"
             if not items:
                 raise Unreadable(f"native review: {unfinished}: this is no clean review")
-            warnings = (*warnings, unfinished)
+            remarks = (*remarks, Remark(unfinished, "not-completed"))
     else:
         items = [value] if isinstance(value, dict) else value
     if not isinstance(items, list):
@@ -98,8 +98,9 @@ def read(value: Any, context: ParseContext, warnings: tuple[str, ...] = ()) -> P
         unknown.update(str(key) for key in item if key not in _KNOWN)
     if unknown:
         names = ", ".join(printable(name, 40) for name in sorted(unknown)[:8])
-        warnings = (*warnings, f"keys that mean nothing here were ignored: {names}")
-    return Parsed(tuple(comments), warnings, usage=usage)
+        ignored = f"keys that mean nothing here were ignored: {names}"
+        remarks = (*remarks, Remark(ignored, "unknown-key", len(unknown)))
+    return Parsed(tuple(comments), remarks, usage=usage)
 
 
 def is_either(value: Any) -> bool:

@@ -43,7 +43,7 @@ def parse_result(raw: bytes, context: ParseContext) -> Parsed:
             _comment(item, number, context, value.get("severity"), value.get("source"))
             for number, item in enumerate(value["diagnostics"])
         ),
-        (*document.warnings, *failure),
+        (*document.remarks, *failure),
     )
 
 
@@ -53,7 +53,7 @@ def parse_lines(raw: bytes, context: ParseContext) -> Parsed:
     Raises:
         Unreadable: if a line is no diagnostic.
     """
-    text, warnings = text_of(raw)
+    text, remarks = text_of(raw)
     comments: list[ReviewComment] = []
     rows = json_lines(text, "rdjsonl")
     if not rows:
@@ -62,7 +62,7 @@ def parse_lines(raw: bytes, context: ParseContext) -> Parsed:
         if isinstance(row, dict) and row.get("diagnostics") == []:
             continue
         comments.append(_comment(row, number, context, None, None))
-    return Parsed(tuple(comments), warnings)
+    return Parsed(tuple(comments), remarks)
 
 
 def _comment(item: Any, number: int, context: ParseContext, severity: Any, source: Any) -> ReviewComment:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ...core.text import printable
-from .base import PATH_LIMIT, Parsed, Unreadable
+from .base import PATH_LIMIT, Parsed, Remark, Unreadable
 from .draft import BODY_LIMIT, draft
 from .edits import as_lines
 from .jsontext import empty_in_prose, whole
@@ -45,7 +45,7 @@ def parse(raw: bytes, context: ParseContext) -> Parsed:
         raise Unreadable('sarif: an object with a list "runs" is expected')
     if not log["runs"]:
         raise Unreadable("sarif: there is no run, so nothing says that the tool looked at anything")
-    warnings = list(document.warnings)
+    remarks = list(document.remarks)
     if log.get("version") != "2.1.0":
         raise Unreadable(
             f"sarif: 'version' is {printable(str(log.get('version')), 20)!r}; only 2.1.0 is read: earlier "
@@ -58,15 +58,16 @@ def parse(raw: bytes, context: ParseContext) -> Parsed:
         found, passed_over, noted = _run(run, number, context)
         comments += found
         skipped += passed_over
-        warnings += noted
+        remarks += noted
     if document.prose and not comments and not all(map(_completed, log["runs"])):
         raise empty_in_prose("sarif", '"executionSuccessful": true in the invocation of each run')
     if skipped:
-        warnings.append(f"{skipped} results that are suppressed or no findings were skipped")
-    return Parsed(tuple(comments), tuple(warnings), skipped)
+        said = f"{skipped} results that are suppressed or no findings were skipped"
+        remarks.append(Remark(said, "skipped", skipped))
+    return Parsed(tuple(comments), tuple(remarks))
 
 
-def _run(raw: Any, number: int, context: ParseContext) -> tuple[list[ReviewComment], int, list[str]]:
+def _run(raw: Any, number: int, context: ParseContext) -> tuple[list[ReviewComment], int, list[Remark]]:
     results = raw.get("results") if isinstance(raw, dict) else None
     failed = any(_dict(i).get("executionSuccessful") is False for i in _list(_dict(raw).get("invocations")))
     if isinstance(raw, dict) and results is None and not failed:
@@ -95,9 +96,9 @@ def _run(raw: Any, number: int, context: ParseContext) -> tuple[list[ReviewComme
             skipped += 1
         else:
             comments.append(run.comment(result))
-    noted = ["sarif: the tool says that it did not finish"] if failed else []
+    noted = [Remark("sarif: the tool says that it did not finish", "not-completed")] if failed else []
     if said is not None:
-        noted.append(f"sarif: the tool reports an error ({printable(said, 200)})")
+        noted.append(Remark(f"sarif: the tool reports an error ({printable(said, 200)})", "tool-error"))
     return comments, skipped, noted
 
 

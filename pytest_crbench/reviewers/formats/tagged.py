@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .base import Parsed, Unreadable
+from .base import Parsed, Remark, Unreadable
 from .draft import draft, take_suggestion
 from .jsontext import text_of
 
@@ -47,13 +47,12 @@ class Answer:
     stray: int = 0
 
     @property
-    def warnings(self) -> tuple[str, ...]:
-        """What was left out, in words."""
+    def remarks(self) -> tuple[Remark, ...]:
+        """What was left out."""
         if not self.half:
             return ()
-        return (
-            f"{self.half} block{'s' if self.half > 1 else ''} of the answer lacked a tag and were left out",
-        )
+        said = f"{self.half} block{'s' if self.half > 1 else ''} of the answer lacked a tag and were left out"
+        return (Remark(said, "half-block", self.half),)
 
 
 def read(text: str, required: Sequence[str]) -> Answer:
@@ -85,7 +84,7 @@ def parse(raw: bytes, context: ParseContext) -> Parsed:
         Unreadable: as `read`, if it is too much, or if any tag of a block is missing: the rest of a damaged
             file is no review.
     """
-    text, warnings = text_of(raw)
+    text, remarks = text_of(raw)
     answer = read(text, PLACED_FIELDS)
     if answer.half or answer.stray:
         raise Unreadable(
@@ -107,7 +106,7 @@ def parse(raw: bytes, context: ParseContext) -> Parsed:
                 flags=flags,
             )
         )
-    return Parsed(tuple(comments), warnings)
+    return Parsed(tuple(comments), remarks)
 
 
 def unfenced(code: str) -> str:

@@ -94,10 +94,11 @@ class AgentReviewer:
         except StageError as error:
             error.usage = dict(worked.usage)
             raise
-        said = [*worked.warnings]
+        said, noted = [*worked.warnings], dict(review.noted)
         if worked.stop_reason != "finished":
             said.append(f"the model was stopped ({worked.stop_reason}); what it had written is the review")
-        return replace(review, warnings=(*said, *review.warnings), usage=dict(worked.usage))
+            noted["reviewer-stopped"] = 1
+        return replace(review, warnings=(*said, *review.warnings), usage=dict(worked.usage), noted=noted)
 
     def _worked(self, task: ReviewTask, sandbox: Sandbox) -> tuple[Worked, bytes]:
         home = self._home(sandbox)

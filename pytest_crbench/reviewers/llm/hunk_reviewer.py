@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from ...core.hunks import hunks
 from ...core.pool import Pool
 from ...core.store import added, write_json
 from ...core.text import printable
-from ..formats import ParseContext, Parsed, Unreadable, tagged
+from ..formats import ParseContext, Parsed, Remark, Unreadable, tagged
 from ..formats.draft import draft, side_of, take_suggestion
 from ..reading import pristine, review_of
 from . import prompt
@@ -50,7 +50,7 @@ class _Asked:
     answer: Answer | None = None
     blocks: tuple[Mapping[str, str], ...] = ()
     unreadable: str = ""
-    warnings: list[str] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
 
     @property
     def place(self) -> str:
@@ -67,7 +67,7 @@ class _Asked:
             "finish_reason": answer.finish_reason if answer else None,
             "usage": dict(answer.usage) if answer else {},
             "unreadable": self.unreadable,
-            "warnings": self.warnings,
+            "warnings": [remark.text for remark in self.remarks],
         }
 
 
@@ -120,11 +120,12 @@ class HunkReviewer:
                 reason="unreadable",
             )
         diff = DiffMap(task.diff)
+        remarks = (*_remarks(asked), *map(Remark, notes))
         with pristine(task) as head:
             context = ParseContext(None, head, diff.removed)
             comments = tuple(_comment(context, one.hunk, block) for one in asked for block in one.blocks)
             review = review_of(
-                Parsed(comments, _few([*_warnings(asked), *notes]), usage=work.usage),
+                Parsed(comments, remarks, usage=work.usage),
                 task=task,
                 diff=diff,
                 head=head,
@@ -132,7 +133,8 @@ class HunkReviewer:
                 raw_name=RECORD,
                 duration=time.monotonic() - work.began,
             )
-        return review
+        own, others = review.warnings[: len(remarks)], review.warnings[len(remarks) :]
+        return replace(review, warnings=(*_few(own), *others))
 
 
 class _Work:
@@ -195,19 +197,19 @@ class _Work:
         if one.answer is None:
             one.unreadable = "hunk and question are longer than what the model can read"
             return
-        one.warnings += one.answer.warnings
+        one.remarks += map(Remark, one.answer.warnings)
         said = _CUT_OFF.get(one.answer.finish_reason)
         if said:
-            one.warnings.append(said)
+            one.remarks.append(Remark(said, "answer-cut-off"))
         if len(one.hunk.text) > prompt.HUNK_LIMIT:
-            one.warnings.append("the hunk is so long that its middle was not shown")
+            one.remarks.append(Remark("the hunk is so long that its middle was not shown", "hunk-shortened"))
         try:
             read = tagged.read(one.answer.text, tagged.HUNK_FIELDS)
         except Unreadable as error:
             one.unreadable = str(error)
             return
         one.blocks = read.blocks
-        one.warnings += read.warnings
+        one.remarks += read.remarks
 
     def _ask(self, one: _Asked) -> Answer | None:
         """Ask about a hunk; without snippets if it is too long with them; None if it is too long anyway."""
@@ -219,7 +221,7 @@ class _Work:
         if not one.snippets:
             return None
         one.snippets = ()
-        one.warnings.append("too long for the model with snippets: asked without them")
+        one.remarks.append(Remark("too long for the model with snippets: asked without them", "no-snippets"))
         return self._ask(one)
 
     def _within_time(self, one: _Asked) -> Answer:
@@ -269,19 +271,19 @@ def _side(said: str | None) -> tuple[Side, tuple[str, ...]]:
     return ("right", ("side-unknown",)) if said is None else side_of(said)
 
 
-def _warnings(asked: list[_Asked]) -> list[str]:
-    found = [f"{one.place}: {warning}" for one in asked for warning in _own(one)]
+def _remarks(asked: list[_Asked]) -> list[Remark]:
+    found = [r._replace(text=f"{one.place}: {r.text}") for one in asked for r in _own(one)]
     # What holds for the endpoint, not for a hunk, is said once.
     shared = dict.fromkeys(w for one in asked if one.answer for w in one.answer.warnings)
-    return [*shared, *found]
+    return [*map(Remark, shared), *found]
 
 
-def _own(one: _Asked) -> list[str]:
+def _own(one: _Asked) -> list[Remark]:
     shared = one.answer.warnings if one.answer else ()
-    unread = [f"not read: {one.unreadable}"] if one.unreadable else []
-    return [w for w in one.warnings if w not in shared] + unread
+    unread = [Remark(f"not read: {one.unreadable}", "unread-answer")] if one.unreadable else []
+    return [remark for remark in one.remarks if remark.text not in shared] + unread
 
 
-def _few(warnings: list[str]) -> tuple[str, ...]:
+def _few(warnings: tuple[str, ...]) -> tuple[str, ...]:
     more = len(warnings) - _WARNINGS
     return (*warnings[:_WARNINGS], *([f"and {more} more such remarks, in {RECORD}"] if more > 0 else []))
