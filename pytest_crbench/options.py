@@ -182,15 +182,16 @@ OPTIONS: tuple[tuple[str, str, str, str], ...] = (
     (
         "fail-if-regressed",
         "optional",
-        "SHARE",
-        "gate: fail if worse than the baseline on the checks both have, by more than a share (default 0)",
+        "DROP",
+        "gate: fail if worse than the baseline on the checks both have: by a paired test with 5 % false "
+        "alarms (p:0.01 for another rate), or by more than DROP, a share",
     ),
     ("fail-on-miss", "flag", "", "make every missed check an ordinary test failure"),
 )
 
 
 #: What an option whose value may be left out means without one.
-IMPLIED = {"resume": "latest", "rerun-errors": "outside", "fail-if-regressed": "0"}
+IMPLIED = {"resume": "latest", "rerun-errors": "outside", "fail-if-regressed": "p:0.05"}
 
 
 def ini_name(name: str) -> str:

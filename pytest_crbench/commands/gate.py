@@ -47,7 +47,8 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         nargs="?",
         const="",
         metavar="DROP",
-        help="not met if the pass rate on the checks that both have fell by more than DROP (0)",
+        help="not met if worse than the baseline on the checks that both have: by a paired test with 5 %% "
+        "false alarms (p:0.01 for another rate), or by more than DROP, a share",
     )
     parser.add_argument("--json", action="store_true", help="print the decision as JSON")
     parser.set_defaults(run=run)

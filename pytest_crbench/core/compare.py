@@ -7,22 +7,26 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from . import lock
+from . import lock, paired
 from .errors import UsageError
-from .intervals import Interval, difference_interval, mcnemar
+from .intervals import Interval, difference_interval
 from .score import facet_order, facets_of, latest
 from .status import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from .model import Key, Verdict
     from .results import Results
 
 
+#: Dataset, instance and check.
+CheckId = tuple[str, str, str]
+
+
 @dataclass(frozen=True)
 class Pair:
-    """One check that both runs decided; ``first`` and ``second`` say whether it passed there."""
+    """One check in one repeat that both runs decided; ``first`` and ``second``: whether it passed there."""
 
     key: Key
     facets: tuple[tuple[str, str], ...]
@@ -32,32 +36,42 @@ class Pair:
 
 @dataclass(frozen=True)
 class Difference:
-    """The pairs that share one value of one facet (both "" for all of them)."""
+    """The pairs that share one value of one facet (both "" for all of them).
+
+    ``both`` to ``neither`` count pairs: with repeats a check has several. ``checks`` counts distinct checks,
+    ``lost`` and ``won`` those that the second run passed in fewer, and in more, of their repeats.
+    """
 
     facet: str
     value: str
+    checks: int
+    lost: tuple[CheckId, ...]
+    won: tuple[CheckId, ...]
     both: int
     only_first: int
     only_second: int
     neither: int
     #: 95 % interval of ``change``, paired and clustered; None without a pair.
     interval: Interval | None
-    #: Two-sided p-value of McNemar's exact test.
+    #: p values of the paired test (`core.paired`): that the runs differ, and that the second is worse.
     p: float
+    p_worse: float
+    #: The p value that the second would have at the least, had it passed nothing.
+    p_least: float
 
     @property
     def pairs(self) -> int:
-        """Number of checks compared."""
+        """Number of checks compared, once for each repeat."""
         return self.both + self.only_first + self.only_second + self.neither
 
     @property
     def first(self) -> Fraction | None:
-        """Pass rate of the first run on these checks."""
+        """Pass rate of the first run on these pairs."""
         return Fraction(self.both + self.only_first, self.pairs) if self.pairs else None
 
     @property
     def second(self) -> Fraction | None:
-        """Pass rate of the second run on these checks."""
+        """Pass rate of the second run on these pairs."""
         return Fraction(self.both + self.only_second, self.pairs) if self.pairs else None
 
     @property
@@ -260,19 +274,43 @@ def _by_facet(pairs: Sequence[Pair]) -> tuple[Difference, ...]:
 def _difference(facet: str, value: str, pairs: Iterable[Pair]) -> Difference:
     clusters: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
     cells = {(a, b): 0 for a in (True, False) for b in (True, False)}
+    by_check: dict[CheckId, list[Pair]] = defaultdict(list)
     for pair in pairs:
+        key = pair.key
         cells[pair.first, pair.second] += 1
-        cluster = clusters[pair.key.dataset, pair.key.instance]
+        by_check[key.dataset, key.instance, key.check].append(pair)
+        cluster = clusters[key.dataset, key.instance]
         cluster[0] += pair.second and not pair.first
         cluster[1] += pair.first and not pair.second
         cluster[2] += 1
+    changes = {check: _mean(int(p.second) - int(p.first) for p in found) for check, found in by_check.items()}
+    tested = _by_pull_request(changes)
+    all_lost = _by_pull_request({c: _mean(-int(p.first) for p in found) for c, found in by_check.items()})
     return Difference(
         facet=facet,
         value=value,
+        checks=len(by_check),
+        lost=tuple(sorted(check for check, change in changes.items() if change < 0)),
+        won=tuple(sorted(check for check, change in changes.items() if change > 0)),
         both=cells[True, True],
         only_first=cells[True, False],
         only_second=cells[False, True],
         neither=cells[False, False],
         interval=difference_interval([(a, b, n) for a, b, n in clusters.values()]),
-        p=mcnemar(cells[True, False], cells[False, True]),
+        p=float(paired.differs(tested)),
+        p_worse=float(paired.worse(tested)),
+        p_least=float(paired.worse(all_lost)),
     )
+
+
+def _mean(numbers: Iterable[int]) -> Fraction:
+    """Of the repeats of one check, which are not checks of their own."""
+    found = list(numbers)
+    return Fraction(sum(found), len(found))
+
+
+def _by_pull_request(changes: Mapping[CheckId, Fraction]) -> list[Fraction]:
+    found: dict[tuple[str, str], Fraction] = defaultdict(Fraction)
+    for (dataset, instance, _), change in changes.items():
+        found[dataset, instance] += change
+    return list(found.values())

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from .compare import differing, pair_up
 from .errors import UsageError
 from .score import lowered
-from .thresholds import MATCHING, Threshold, parse_share, parse_threshold
+from .thresholds import MATCHING, Threshold, Tolerance, parse_share, parse_threshold, parse_tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +37,7 @@ MIN_COVERAGE = Fraction(95, 100)
 
 @dataclass(frozen=True)
 class Gate:
-    """What was asked for. ``fail_if_regressed`` is the tolerated drop against ``baseline``; None: not asked.
+    """What was asked for.
 
     Raises:
         UsageError: a regression was asked about without a baseline.
@@ -48,7 +48,7 @@ class Gate:
     #: Whether the coverage was asked for by itself.
     coverage_asked: bool = False
     baseline: Results | None = None
-    fail_if_regressed: Fraction | None = None
+    fail_if_regressed: Tolerance | None = None
 
     def __post_init__(self) -> None:
         if self.fail_if_regressed is not None and self.baseline is None:
@@ -105,16 +105,11 @@ def make_gate(
     fail_if_regressed: str | None = None,
     prefix: str = "--crbench-",
 ) -> Gate:
-    """Read a gate from the texts of its options; ``fail_if_regressed`` "" tolerates no drop.
-
-    ``prefix`` is that of the options, for messages.
+    """Read a gate from the texts of its options; ``prefix`` is that of the options, for messages.
 
     Raises:
         UsageError: naming the option, what was found and what is possible.
     """
-    tolerated = None
-    if fail_if_regressed is not None:
-        tolerated = parse_share(fail_if_regressed or "0", f"{prefix}fail-if-regressed={fail_if_regressed}")
     return Gate(
         thresholds=(
             *(parse_threshold(text, "under", prefix) for text in fail_under),
@@ -125,7 +120,9 @@ def make_gate(
         else parse_share(min_coverage, f"{prefix}min-coverage={min_coverage}"),
         coverage_asked=min_coverage is not None,
         baseline=baseline,
-        fail_if_regressed=tolerated,
+        fail_if_regressed=None
+        if fail_if_regressed is None
+        else parse_tolerance(fail_if_regressed, f"{prefix}fail-if-regressed={fail_if_regressed}"),
     )
 
 
@@ -331,28 +328,47 @@ def _without_reported(summary: Summary) -> list[str]:
 
 
 def _regression(gate: Gate, current: Results | None) -> Condition:
-    """Whether the pass rate on the checks that both runs decided fell by more than the tolerated share."""
-    if gate.baseline is None or gate.fail_if_regressed is None or current is None:
+    """Whether the reviewer got worse on the checks that both runs decided."""
+    tolerated = gate.fail_if_regressed
+    if gate.baseline is None or tolerated is None or current is None:
         raise UsageError("a comparison with a baseline needs the results of both runs")
     label = "regression"
     unlike = differing(gate.baseline, current)
     if unlike:
         return Condition(label, "undecided", f"baseline not comparable: {'; '.join(unlike)}")
     found = pair_up(gate.baseline, replace(current, verdicts=lowered(current.verdicts)))
-    before, after, change = found.overall.first, found.overall.second, found.overall.change
+    overall = found.overall
+    before, after, change = overall.first, overall.second, overall.change
     if before is None or after is None or change is None or found.coverage is None:
         return Condition(label, "undecided", f"baseline has no check in common{_excluded(found)}")
     text = (
         f"{shown(after, before)} against {shown(before)} of the baseline "
-        f"on {found.overall.pairs} common checks{_excluded(found)}"
+        f"on {overall.checks} common checks{_excluded(found)}"
     )
     if found.coverage < gate.min_coverage:
         share = shown(found.coverage, gate.min_coverage)
         return Condition(label, "undecided", f"{text}, but only {share} of them measured in both")
-    if -change > gate.fail_if_regressed:
-        lost = found.overall.only_first
-        return Condition(label, "not-met", f"regressed: {text}, {lost} lost (p = {found.overall.p:.2g})")
-    return Condition(label, "met", f"not regressed: {text}")
+    alarms = tolerated.false_alarms
+    sign = "" if alarms is None else f" {'<=' if overall.p_worse <= alarms else '>'} {float(alarms):g}"
+    moved = f"{len(overall.lost)} lost and {len(overall.won)} won"
+    text += f", {moved} (one-sided p = {overall.p_worse:.2g}{sign})"
+    if alarms is not None and before > 0 and overall.p_least > alarms:
+        return Condition(
+            label,
+            "undecided",
+            f"{text}: the baseline passed checks in too few pull requests for the test to fail, even if all "
+            f"were lost (p = {overall.p_least:.2g}); name a drop, as in fail-if-regressed=0.1",
+        )
+    regressed = -change > tolerated.drop if alarms is None else overall.p_worse <= alarms
+    if not regressed:
+        return Condition(label, "met", f"not regressed: {text}")
+    return Condition(label, "not-met", f"regressed: {text}{_lost(found)}")
+
+
+def _lost(found: Comparison, listed: int = 5) -> str:
+    names = [f"{instance}::{check}" for _, instance, check in found.overall.lost]
+    more = f" and {len(names) - listed} more" if len(names) > listed else ""
+    return f": lost {', '.join(names[:listed])}{more}" if names else ""
 
 
 def _excluded(found: Comparison) -> str:

@@ -57,17 +57,25 @@ def rate_interval(clusters: Sequence[tuple[int, int]], level: float = LEVEL) -> 
     Returns:
         None if there is nothing to count.
     """
+    size = effective_size(clusters, level)
+    if not size:
+        return None
+    passed, of = (sum(column) for column in zip(*clusters, strict=True))
+    return wilson(passed / of, size, level)
+
+
+def effective_size(clusters: Sequence[tuple[int, int]], level: float = LEVEL) -> float:
+    """Return how many independent checks would tell as much as these, (passed, of) per pull request."""
     used = [(passed, of) for passed, of in clusters if of > 0]
     if not used:
-        return None
+        return 0.0
     size = sum(of for _, of in used)
     rate = sum(passed for passed, _ in used) / size
     variance = _ratio_variance([(passed - rate * of) / size for passed, of in used])
     worst = size * size / sum(of * of for _, of in used)
-    effective = _effective_size(
+    return _effective_size(
         size, worst, variance, rate * (1 - rate) / size, _informative(used), len(used), level
     )
-    return wilson(rate, effective, level)
 
 
 def macro_interval(clusters: Sequence[tuple[int, int]], level: float = LEVEL) -> Interval | None:
@@ -128,16 +136,6 @@ def difference_interval(clusters: Sequence[tuple[int, int, int]], level: float =
         min(max(middle - half, -1.0), difference),
         max(min(middle + half, 1.0), difference),
     )
-
-
-def mcnemar(only_first: int, only_second: int) -> float:
-    """Return the two-sided p-value of McNemar's exact test on the checks that exactly one side passed.
-
-    Takes the checks as independent: with several checks per pull request it is somewhat too small.
-    """
-    total = only_first + only_second
-    tail = sum(math.comb(total, k) for k in range(min(only_first, only_second) + 1))
-    return min(1.0, 2 * tail / (1 << total))
 
 
 def student_quantile(level: float, freedom: float) -> float:

@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from .agreement import PULL_REQUEST_FACETS, agreement
-from .intervals import Interval, macro_interval, rate_interval
+from .intervals import Interval, effective_size, macro_interval, rate_interval
+from .paired import detectable
 from .row import sort_key
 from .status import Status
 from .totals import Totals, totals
@@ -67,6 +68,8 @@ class Group:
     macro: Fraction | None
     macro_interval: Interval | None
     totals: Totals
+    #: The smallest difference to another such run that the paired test finds (`paired.detectable`).
+    detectable: float | None
     #: Pull requests times repeats that were selected, and those with a verdict in the strict rate.
     evaluations: int
     decided: int
@@ -254,6 +257,7 @@ def _group(facet: str, value: str, verdicts: Sequence[Verdict], absent: Sequence
         macro=sum(shares, Fraction(0)) / len(shares) if shares else None,
         macro_interval=macro_interval(clusters),
         totals=totals(verdicts),
+        detectable=_detectable(clusters),
         evaluations=len({_evaluation(key) for key in keys}),
         decided=len({_evaluation(verdict.key) for verdict in strict}),
     )
@@ -266,6 +270,11 @@ def _evaluation(key: Key) -> tuple[str, str, int]:
 def _rate(verdicts: Sequence[Verdict]) -> Rate:
     passed = sum(1 for verdict in verdicts if verdict.status is Status.PASSED)
     return Rate(passed, len(verdicts), rate_interval(_clusters(verdicts)))
+
+
+def _detectable(clusters: Sequence[tuple[int, int]]) -> float | None:
+    of = sum(count for _, count in clusters)
+    return detectable(sum(passed for passed, _ in clusters) / of, effective_size(clusters)) if of else None
 
 
 def _clusters(verdicts: Sequence[Verdict]) -> list[tuple[int, int]]:

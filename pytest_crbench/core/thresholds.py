@@ -9,6 +9,7 @@ from typing import Literal
 
 from .agreement import PULL_REQUEST_FACETS
 from .errors import UsageError
+from .paired import FALSE_ALARMS
 from .text import printable
 
 Direction = Literal["under", "over"]
@@ -59,6 +60,35 @@ class Threshold:
     def holds(self, value: Fraction) -> bool:
         """Whether ``value`` satisfies the threshold; exact, and equal is good enough."""
         return value >= self.bound if self.direction == "under" else value <= self.bound
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """When a run counts as regressed: by the paired test at a rate of false alarms, or by a drop alone."""
+
+    #: The most often that a run which is no worse may fail; None: ``drop`` decides.
+    false_alarms: Fraction | None
+    #: The drop of the pass rate that is still tolerated.
+    drop: Fraction = Fraction(0)
+
+
+def parse_tolerance(text: str, option: str) -> Tolerance:
+    """Read "" (the paired test at 5 %), ``p:0.01`` (the same at 1 %) or a tolerated drop such as ``0.1``.
+
+    Raises:
+        UsageError: neither; or a rate of false alarms at which the test never fails, or means nothing.
+    """
+    found = text.strip()
+    if not found:
+        return Tolerance(FALSE_ALARMS)
+    if not found.startswith("p:"):
+        return Tolerance(None, parse_share(found, option))
+    alarms = parse_share(found[2:], option)
+    if not 0 < alarms < Fraction(1, 2):
+        raise UsageError(
+            f"{printable(option, 200)}: expected a rate of false alarms above 0 and below 0.5, as in p:0.05"
+        )
+    return Tolerance(alarms)
 
 
 def parse_threshold(text: str, direction: Direction = "under", prefix: str = "--crbench-") -> Threshold:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.compare import remarks
 from ..core.intervals import LEVEL, PAIRED_METHOD
+from ..core.paired import METHOD as TEST
 from ..core.row import key_to_row, sort_key
 from ..core.text import inert, printable
 from .escape import code, escaped
@@ -44,11 +45,11 @@ def comparison_text(found: Comparison, *, listed: int = 20) -> list[str]:
         label = "" if facet == before else printable(facet, 9)
         before = facet
         lines.append(
-            f"{label:<10}{printable(value, 32):<{width}} {group.pairs:>6} {group.both:>4}"
+            f"{label:<10}{printable(value, 32):<{width}} {group.checks:>6} {group.both:>4}"
             f" {group.only_first:>6} {group.only_second:>6} {group.neither:>7} {percent(group.first):>5}"
             f" {percent(group.second):>5} {_signed(group.change):>6}  {_span(group)}"
         )
-    lines += ["", f"McNemar's exact test: p = {overall.p:.2g} (takes checks as independent)"]
+    lines += ["", *_tested(overall)]
     for title, keys in _lists(found):
         if keys:
             lines += ["", f"{title} ({len(keys)})"]
@@ -79,12 +80,12 @@ def comparison_markdown(found: Comparison) -> str:
         cells = (
             "" if facet == before else escaped(facet, 40),
             escaped(value, 60),
-            *(group.pairs, group.both, group.only_first, group.only_second, group.neither),
+            *(group.checks, group.both, group.only_first, group.only_second, group.neither),
             *(percent(group.first), percent(group.second), _signed(group.change), _span(group).strip()),
         )
         before = facet
         lines.append(f"| {' | '.join(map(str, cells))} |")
-    lines += ["", f"McNemar's exact test: p = {found.overall.p:.2g}.", ""]
+    lines += ["", *(escaped(line, 1000) for line in _tested(found.overall)), ""]
     for title, names in _lists(found):
         lines += bullets(title, [code(name) for name in names])
     lines += [f"- {escaped(note, 1000)}" for note in _notes(found)] + [""]
@@ -101,6 +102,7 @@ def comparison_json(found: Comparison) -> dict[str, Any]:
         "first": _run_json(found.first, found.scoring),
         "second": _run_json(found.second, found.scoring),
         "interval": {"method": PAIRED_METHOD, "level": LEVEL},
+        "test": {"method": TEST},
         "notes": _notes(found),
         "overall": _group_json(found.overall),
         "facets": [_group_json(group) for group in found.groups],
@@ -144,6 +146,9 @@ def _group_json(group: Difference) -> dict[str, Any]:
     return {
         "facet": group.facet,
         "value": group.value,
+        "checks": group.checks,
+        "lost": len(group.lost),
+        "won": len(group.won),
         "pairs": group.pairs,
         "both": group.both,
         "only_first": group.only_first,
@@ -156,6 +161,7 @@ def _group_json(group: Difference) -> dict[str, Any]:
         if group.interval is None
         else [round(group.interval.low, 6), round(group.interval.high, 6)],
         "p": group.p,
+        "p_worse": group.p_worse,
     }
 
 
@@ -180,6 +186,16 @@ def _worth_showing(found: Comparison) -> Iterator[tuple[str, str, Difference]]:
     for facet, groups in facets.items():
         if is_worth_showing(facet, len(groups)):
             yield from ((facet, group.value, group) for group in groups)
+
+
+def _tested(overall: Difference) -> Iterator[str]:
+    """The p value, and what the columns count where that is not checks."""
+    yield f"p = {overall.p:.2g}, that B is worse {overall.p_worse:.2g} ({TEST})"
+    if overall.pairs > overall.checks:
+        yield (
+            f"Both, only A, only B and neither count each check once a repeat ({overall.pairs} in all). "
+            f"B passed {len(overall.lost)} checks in fewer repeats, {len(overall.won)} in more."
+        )
 
 
 def _lists(found: Comparison) -> Iterator[tuple[str, list[str]]]:

@@ -95,6 +95,18 @@ def unchanged_line(group: Group) -> str:
     return f"changed no file in {count} of {many(of, 'revision')}: look at agent.stdout.txt" if count else ""
 
 
+def detectable_line(group: Group) -> str:
+    """The smallest difference to another run that a comparison would find; "" if nothing was measured."""
+    if not group.strict.of:
+        return ""
+    if group.detectable is None:
+        return "too few checks to find any difference to another run at 80 % power"
+    return (
+        f"a difference of {100 * group.detectable:.0f} points to another run on these checks "
+        "(80 % power, 5 % false alarms)"
+    )
+
+
 def self_reported_line(summary: Summary) -> str:
     """The rate that the gate decides on, where programs reported outside failures of their own; "" if not."""
     count, rate = summary.self_reported, summary.gated.overall.strict

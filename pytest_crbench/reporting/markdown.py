@@ -20,6 +20,7 @@ from .lines import (
     comments_line,
     cost_line,
     coverage_line,
+    detectable_line,
     ident,
     many,
     noted_line,
@@ -171,6 +172,8 @@ def _facts(summary: Summary) -> Iterator[str]:
     if line := noted_line(overall):
         yield f"noted in reading the reviews: {escaped(line, 2000)}"
     yield f"coverage: {escaped(coverage_line(overall), 1000)}"
+    if line := detectable_line(overall):
+        yield f"detects: {escaped(line)}"
     if line := bounds_line(overall):
         yield f"bounds: {escaped(line)}"
     if line := unchanged_line(overall):

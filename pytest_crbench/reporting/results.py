@@ -211,6 +211,7 @@ def _group(group: Group) -> dict[str, Any]:
         "strict": _rate(group.strict),
         "macro": {"rate": _number(group.macro), "interval": _bounds(group.macro_interval)},
         "coverage": _number(group.coverage),
+        "detectable": None if group.detectable is None else round(group.detectable, 6),
         "bounds": {"lowest": _number(group.lowest), "highest": _number(group.highest)},
         "comments": {
             "reviews": totals.reviews,

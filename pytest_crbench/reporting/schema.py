@@ -176,6 +176,10 @@ class GroupInfo(_Model):
     strict: RateInfo
     macro: MacroInfo
     coverage: Share | None
+    detectable: Share | None = Field(
+        default=None,
+        description="smallest difference to another such run that the paired test finds at 80 % power",
+    )
     bounds: BoundsInfo | None = Field(default=None, description="over all that was selected")
     comments: CommentInfo
     tokens: Count

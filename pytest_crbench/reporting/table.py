@@ -12,6 +12,7 @@ from .lines import (
     comments_line,
     cost_line,
     coverage_line,
+    detectable_line,
     noted_line,
     notes,
     percent,
@@ -136,6 +137,8 @@ def _details(summary: Summary, logs: str | None) -> Iterator[tuple[str, str]]:
         yield "bounds", line
     if line := unchanged_line(overall):
         yield "agent", line
+    if line := detectable_line(overall):
+        yield "detects", line
     if line := self_reported_line(summary):
         yield "outside", line
     for place, line in enumerate(unmeasured_lines(summary, logs=logs)):

@@ -117,7 +117,7 @@ def evil(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Evil:
     main = "import sys; from pytest_crbench.cli import main; sys.exit(main(sys.argv[1:]))"
     compare = [sys.executable, "-c", main, "compare", results, results]
     said = subprocess.run(compare, capture_output=True, check=False, env={**os.environ, "COLUMNS": "60"})
-    assert (said.returncode, b"McNemar" in said.stdout) == (0, True), said.stderr
+    assert (said.returncode, b"sign-flip" in said.stdout) == (0, True), said.stderr
     return Evil(done, place / "junit.xml", place / "step.md", said.stdout.decode())
 
 

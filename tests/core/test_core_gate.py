@@ -229,16 +229,25 @@ def test_not_run_is_not_coverage() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "tolerated", "outcome", "said"),
     [
-        ("pppm", "pppm", "", "met", "not regressed: 0.750 against 0.750 of the baseline on 4 common checks"),
-        ("ppmm", "pppm", "", "met", "not regressed: 0.750 against 0.500"),
-        ("pppm", "ppmm", "", "not-met", "regressed: 0.500 against 0.750 of the baseline on 4 common checks, 1 lost"),
+        ("pppm", "pppm", "0", "met", "not regressed: 0.750 against 0.750 of the baseline on 4 common checks"),
+        ("ppmm", "pppm", "0", "met", "not regressed: 0.750 against 0.500"),
+        ("pppm", "ppmm", "0", "not-met", "regressed: 0.500 against 0.750 of the baseline on 4 common checks, 1 lost and 0 won (one-sided p = 0.5): lost pr-002::c1"),
         ("pppm", "ppmm", "0.25", "met", "not regressed"),
         ("pppm", "ppmm", "24%", "not-met", "regressed"),
         # One lost and one won is no drop; who lost what is for `crbench compare`.
-        ("pm", "mp", "", "met", "not regressed: 0.500 against 0.500"),
-        ("pmp", "pmp", "", "met", "not regressed: 0.667 against 0.667"),
+        ("pm", "mp", "0", "met", "not regressed: 0.500 against 0.500"),
+        ("pmp", "pmp", "0", "met", "not regressed: 0.667 against 0.667"),
         # A crash of the reviewer is a loss; what failed for outside reasons is no measurement.
-        ("pp" * 10, "pp" * 9 + "pr", "", "not-met", "regressed"),
+        ("pp" * 10, "pp" * 9 + "pr", "0", "not-met", "regressed"),
+        # Without a share the paired test decides: four of four lost may be chance, five are 1 of 32.
+        ("p" * 20, "p" * 16 + "m" * 4, "", "met", "4 lost and 0 won (one-sided p = 0.062 > 0.05)"),
+        ("p" * 20, "p" * 15 + "m" * 5, "", "not-met", "5 lost and 0 won (one-sided p = 0.031 <= 0.05): lost pr-015::c1,"),
+        ("p" * 20, "p" * 15 + "m" * 5, "p:0.01", "met", "(one-sided p = 0.031 > 0.01)"),
+        ("p" * 20, "p" * 13 + "m" * 7, "p:1%", "not-met", "and 2 more"),
+        ("mm" + "p" * 18, "pp" + "m" * 5 + "p" * 13, "", "met", "5 lost and 2 won (one-sided p = 0.23 > 0.05)"),
+        # A gate that could never fail must not say that it passed.
+        ("pppp" + "m" * 16, "mmmm" + "m" * 16, "", "undecided", "too few pull requests for the test to fail, even if all were lost (p = 0.062)"),
+        ("m" * 20, "m" * 20, "", "met", "not regressed"),
         ("pp" * 10, "pp" * 9 + "pi", "", "met", "on 19 common checks"),
         ("ppii", "pppp", "", "undecided", "but only 0.500 of them measured in both"),
         ("iiii", "pppp", "", "undecided", "no check in common"),
@@ -256,7 +265,7 @@ def test_changed_checks_are_left_out_and_named() -> None:
     """A check whose test changed says nothing about the reviewer."""
     baseline = results([*run("ppp"), verdict("changed", "pin", "p", check_digest="old")])
     current = results([*run("ppp"), verdict("changed", "pin", "m", check_digest="new")])
-    found = decide(make_gate(baseline=baseline, fail_if_regressed=""), current.summary(), current)
+    found = decide(make_gate(baseline=baseline, fail_if_regressed="0"), current.summary(), current)
     assert found.outcome == "met"
     assert "on 3 common checks (left out, changed since: changed::pin)" in found.verdict
 
@@ -290,8 +299,9 @@ def test_another_environment_is_undecided() -> None:
 def test_regression_without_a_baseline_is_wrong_usage() -> None:
     with pytest.raises(UsageError, match="baseline"):
         make_gate(fail_if_regressed="")
-    with pytest.raises(UsageError, match="fail-if-regressed=much"):
-        make_gate(fail_if_regressed="much", baseline=results([]))
+    for text in ("much", "p:", "p:0", "p:0.5", "p:2", "p<0.05"):
+        with pytest.raises(UsageError, match=f"fail-if-regressed={text}"):
+            make_gate(fail_if_regressed=text, baseline=results([]))
 
 
 def test_a_baseline_alone_asks_for_nothing() -> None:
@@ -313,7 +323,7 @@ def test_json_is_plain() -> None:
 
 def test_a_self_reported_failure_is_a_loss_against_the_baseline() -> None:
     baseline, current = results(run("p" * 20)), results(run("p" * 19 + "o"))
-    for tolerated, outcome in (("", "not-met"), ("0.05", "met")):
+    for tolerated, outcome in (("0", "not-met"), ("0.05", "met")):
         gate = make_gate(baseline=baseline, fail_if_regressed=tolerated)
         assert decide(gate, current.summary(), current).outcome == outcome
 
@@ -325,3 +335,13 @@ def test_a_self_reported_failure_lowers_recall() -> None:
     for metric in ("recall", "macro_recall"):
         said = decide(make_gate(fail_under=[f"{metric}:0.96"]), summary).conditions[0]
         assert said.text.startswith(f"{metric} 0.950 < 0.96"), said.text
+
+
+def test_repeats_of_one_loss_are_one_loss() -> None:
+    """Four checks lost in each of three repeats are not twelve losses."""
+    before, after = "p" * 20, "p" * 16 + "m" * 4
+    baseline = results([v for n in (1, 2, 3) for v in run(before, repeat=n)])
+    current = results([v for n in (1, 2, 3) for v in run(after, repeat=n)])
+    found = decide(make_gate(baseline=baseline, fail_if_regressed=""), current.summary(), current)
+    assert found.outcome == "met"
+    assert "on 20 common checks, 4 lost and 0 won (one-sided p = 0.062 > 0.05)" in found.verdict

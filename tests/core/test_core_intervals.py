@@ -13,7 +13,6 @@ from pytest_crbench.core.intervals import (
     Interval,
     difference_interval,
     macro_interval,
-    mcnemar,
     rate_interval,
     student_quantile,
     wilson,
@@ -164,15 +163,6 @@ def test_difference_of_bonett_and_price() -> None:
     half = 1.959964 * math.sqrt((first + second - middle**2) / (n + 2))
     assert interval is not None
     assert (interval.low, interval.high) == pytest.approx((middle - half, middle + half), abs=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "expected"),
-    [(0, 0, 1.0), (1, 0, 1.0), (5, 0, 0.0625), (10, 2, 0.038574), (6, 6, 1.0)],
-)
-def test_mcnemar(first: int, second: int, expected: float) -> None:
-    assert mcnemar(first, second) == pytest.approx(expected, abs=1e-6)
-    assert mcnemar(second, first) == mcnemar(first, second)
 
 
 def _sizes(name: str) -> list[int]:

@@ -58,10 +58,11 @@ def runs(tmp_path: Path) -> dict[str, Path]:
         ("plain", ["--fail-over=comments_per_pr:7"], 1, "crbench: FAILED, comments_per_pr 7.500 > 7"),
         (
             "plain",
-            ["--baseline={better}", "--fail-if-regressed"],
+            ["--baseline={better}", "--fail-if-regressed=0"],
             1,
             "crbench: FAILED, regressed: 0.300 against",
         ),
+        ("plain", ["--baseline={better}", "--fail-if-regressed"], 0, "crbench: PASSED, not regressed"),
         ("plain", ["--baseline={better}", "--fail-if-regressed=0.1"], 0, "crbench: PASSED, not regressed"),
         ("plain", ["--baseline={agent}", "--fail-if-regressed"], 10, "crbench: UNDECIDED, baseline not comp"),
         ("plain", [], 2, ""),

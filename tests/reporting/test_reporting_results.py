@@ -15,8 +15,10 @@ from pytest_crbench.core.gate import decide, make_gate
 from pytest_crbench.core.model import Key
 from pytest_crbench.core.status import Status
 from pytest_crbench.reporting import results as module
+from pytest_crbench.reporting.markdown import markdown
 from pytest_crbench.reporting.results import append_row, document, read_results, read_rows, write_results
 from pytest_crbench.reporting.schema import json_schema
+from pytest_crbench.reporting.table import table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -194,3 +196,13 @@ def test_versions_agree() -> None:
     properties = json_schema()["properties"]
     assert properties["schema"]["const"] == module.SCHEMA
     assert properties["schema_version"]["const"] == module.SCHEMA_VERSION
+
+
+def test_every_report_says_what_it_could_detect() -> None:
+    results = run_of(verdicts())
+    number = document(results, None)["summary"]["overall"]["detectable"]
+    line = f"a difference of {100 * number:.0f} points to another run on these checks"
+    assert 0.2 <= number <= 0.3
+    assert any(line in one for one in table(results, results.summaries))
+    decision = decide(make_gate(), results.summary())
+    assert line in markdown(results, results.summaries, decision)
