@@ -44,6 +44,8 @@ _RUNNER_MODULES = frozenset({"pytest", "_pytest", "pluggy", "iniconfig", "packag
 #: The modules of this package that decide what is observed.
 _DECIDES = ("pytest_runner.py", "observe.py", "static.py")
 _ALTERED = "something in the sandbox overwrote the result of the test run"
+#: The supervisor's exit status where the disk is full.
+_DISK_STATUS = 74
 #: Last suffixes of files that Python imports.
 _CODE = frozenset({"py", "pyc", "so", "pyd"})
 _PASS = "def {name}():\n    values = [n * n for n in range({n})]\n    assert sum(values) == {right}\n"
@@ -100,13 +102,13 @@ class PytestRunner:
             timeout=timeout + _SLACK,
             cwd=layout.folder,
         )
-        try:
-            sealed = sandbox.get(layout.result)
-        except FileNotFoundError:
-            return _died(done)
-        result = _unseal(sealed, layout.seal)
+        sealed = _sealed(sandbox, layout.result)
+        result = _unseal(sealed, layout.seal) if sealed is not None else None
         if result is None:
-            return replace(_died(done), canaries="bent", bent=_ALTERED)
+            died = _died(done)
+            # The supervisor ends with 0 only after it has written its result.
+            lost = sealed is not None or done.returncode == 0
+            return replace(died, canaries="bent", bent=_ALTERED) if lost else died
         where = roots or [sandbox.workdir]
         return observe(
             result,
@@ -234,6 +236,22 @@ def _tar(changed: Sequence[File]) -> bytes:
     return buffer.getvalue()
 
 
+def _sealed(sandbox: Sandbox, path: str) -> bytes | None:
+    """Read what stands where the result should be: all of it is the revision's doing; None for no file.
+
+    Raises:
+        InfraError: if the sandbox or its engine failed.
+    """
+    try:
+        return sandbox.get(path)
+    except FileNotFoundError:
+        return None
+    except InfraError as error:
+        if error.reason != "too-large":  # the supervisor writes less
+            raise
+        return b""
+
+
 def _died(done: ExecResult) -> Observation:
     """Tell why the supervisor left no result: our outer limit, the memory limit, or somebody's kill.
 
@@ -242,7 +260,8 @@ def _died(done: ExecResult) -> Observation:
     """
     from .protocol import Observation
 
-    if b"No space left on device" in done.stderr:  # its own words: the test's go elsewhere
+    # Not its message: that may quote a path, and so hold any words that the revision chooses.
+    if done.returncode == _DISK_STATUS:
         raise InfraError(DISK_FULL, reason="disk")
     ending: Ending = "timed-out" if done.timed_out else "out-of-memory" if done.oom_killed else "crashed"
     return Observation(

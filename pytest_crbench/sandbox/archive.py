@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import posixpath
@@ -139,7 +140,7 @@ def unpack(tar: tarfile.TarFile, destination: Path, limit: int, bounds: Bounds |
     """Write a tar of one folder to ``destination``, without that folder's own name and a top-level ``.git``.
 
     Files keep their executable bit; links are made last, so that nothing is ever written through one;
-    devices, pipes and sockets are skipped.
+    devices, pipes, sockets and hard links to what is not exported are skipped.
 
     Raises:
         InfraError: ``too-large`` if it holds more than ``limit`` bytes or more than ``bounds``; ``archive``
@@ -173,6 +174,8 @@ def unpack(tar: tarfile.TarFile, destination: Path, limit: int, bounds: Bounds |
     except (tarfile.TarError, ValueError) as error:
         raise _unusable(error) from error
     except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise too_large(TooMuchError("a path too long for this system")) from error
         raise InfraError(
             f"cannot write {printable(str(error.filename or destination))}: {error.strerror}", reason="disk"
         ) from error
@@ -204,9 +207,7 @@ def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path, destinatio
         # A hard link names a file that came before; a copy of it is the same content.
         first = _target(member.linkname, destination)
         if first is None or first.is_symlink() or not first.is_file():
-            raise InfraError(
-                f"{printable(member.name)} is a hard link to what is not exported", reason="archive"
-            )
+            return
         path.write_bytes(first.read_bytes())
     else:
         source = tar.extractfile(member)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     from ..core.model import File
 
+#: Failures that nothing in the folder brings about.
+_OF_THE_HOST = frozenset({errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ESTALE})
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -48,7 +51,7 @@ def read(root: Path, path: str, limit: int) -> bytes:
 
     Raises:
         FileNotFoundError: if there is none, or a link or special file is in the way.
-        InfraError: if it is longer than ``limit`` bytes.
+        InfraError: ``too-large`` if it is longer than ``limit`` bytes; ``disk`` if the host fails.
     """
     parts = inside(path).parts
     try:
@@ -60,6 +63,8 @@ def read(root: Path, path: str, limit: int) -> bytes:
                     raise FileNotFoundError(f"{path} is not a regular file")
                 data = stream.read(limit + 1)
     except OSError as error:
+        if error.errno in _OF_THE_HOST:
+            raise InfraError(f"cannot read {path} in the sandbox: {error.strerror}", reason="disk") from error
         raise FileNotFoundError(f"{path}: {error.strerror or error}") from error
     if len(data) > limit:
         raise InfraError(f"{path} in the sandbox has more than {limit} bytes", reason="too-large")
@@ -105,6 +110,8 @@ def copy_tree(source: Path, destination: Path, limit: int, bounds: Bounds | None
     except TooMuchError as error:
         raise too_large(error) from error
     except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise too_large(TooMuchError("a path too long for this system")) from error
         raise InfraError(f"cannot copy {error.filename}: {error.strerror}", reason="disk") from error
 
 

@@ -129,12 +129,37 @@ class DockerSandbox:
         """Read one regular file (the engine finds it only if its name is UTF-8; `export` copies any).
 
         Raises:
-            FileNotFoundError: if there is none; a link, folder or special file does not count.
-            InfraError: if it is longer than ``limit`` bytes, or the sandbox is gone.
+            FileNotFoundError: if there is none; a link, folder or special file does not count, nor does
+                anything else that makes a working engine fail at this path.
+            InfraError: ``too-large`` if it is longer than ``limit`` bytes; if the sandbox is gone.
         """
         self._must_be_open()
         # The engine reads from an ended container, too; what a killed program left is no result.
         self._must_run()
+        try:
+            return self._read(path, limit)
+        except InfraError as error:
+            if error.reason == "too-large":
+                raise
+        # A program can put there what an engine answers with a 500 (a loop of links, a file for a folder),
+        # or change the file while it is read. Once nothing runs, only the former is still there.
+        self._restart()
+        self._must_run()
+        try:
+            return self._read(path, limit)
+        except InfraError as error:
+            if error.reason != "engine" or not self._reads_elsewhere():
+                raise
+            raise FileNotFoundError(f"{path} cannot be read: {error}") from error
+
+    def _reads_elsewhere(self) -> bool:
+        """Whether the engine reads what no program in the sandbox can change."""
+        answer = transfer.ask(self._client, self._container, "/")
+        if answer is not None:
+            answer[0].close()
+        return answer is not None
+
+    def _read(self, path: str, limit: int) -> bytes:
         chunks, said = self._stream(path)
         try:
             if transfer.is_special(said):

@@ -139,7 +139,8 @@ class FolderSandbox:
 
         Raises:
             FileNotFoundError: if there is none; a link, folder or special file does not count.
-            InfraError: if it is longer than ``limit`` bytes, or the sandbox has ended.
+            InfraError: ``too-large`` if it is longer than ``limit`` bytes; if the sandbox has ended, or the
+                host has no more of what reading needs.
         """
         self._must_be_open()
         try:

@@ -92,11 +92,13 @@ class Sandbox(Protocol):
         """
 
     def get(self, path: str, limit: int = 16 * 1024**2) -> bytes:
-        """Read one regular file.
+        """Read one regular file; where it changes meanwhile, what runs in the sandbox may be ended first.
 
         Raises:
-            FileNotFoundError: if there is none (a link, folder or special file does not count).
-            InfraError: if it is longer than ``limit`` bytes, or the sandbox is gone.
+            FileNotFoundError: if there is none (a link, folder or special file does not count, nor does
+                anything else that a program can put there to make reading fail).
+            InfraError: ``too-large`` if it is longer than ``limit`` bytes; any other reason only if the
+                sandbox, its engine or its disk failed.
         """
 
     def export(self, destination: Path, limit: int = 1024**3) -> None:

@@ -23,6 +23,8 @@ from support.arena import (
     write,
 )
 
+from pytest_crbench.core.errors import StageError
+from pytest_crbench.core.model import File
 from pytest_crbench.core.status import Status
 from pytest_crbench.sandbox.protocol import Limits
 
@@ -192,3 +194,86 @@ def test_what_stands_in_the_way_is_a_link(arena: Arena, tmp_path: Path) -> None:
     test = "import os\n\n\ndef test_tax():\n    assert os.path.exists('/scratch/planted.py')\n"
     ruling = arena.rule({"data/planted.py": "x = 1\n"}, head={**HEAD, **link("data", "/scratch")}, test=test)
     assert_no_pass(ruling, status=Status.MISSED)
+
+
+BESIDE = (
+    "frame = sys._getframe(0)\n"
+    "while 'test_' not in os.path.basename(frame.f_code.co_filename): frame = frame.f_back\n"
+    "folder = os.path.dirname(os.path.abspath(frame.f_code.co_filename))\n"
+)
+#: A process that outlives the test, and waits for the file that tells how it went.
+AFTERWARDS = (
+    "known = os.listdir(folder)\n"
+    "if not os.fork():\n"
+    "    os.setsid()\n"
+    "    null = os.open('/dev/null', os.O_RDWR)\n"
+    "    for fd in map(int, os.listdir('/proc/self/fd')):\n"
+    "        try:\n            os.dup2(null, fd)\n"
+    "        except OSError:\n            pass\n"
+    "    end = time.monotonic() + 20\n"
+    "    while time.monotonic() < end:\n"
+    "        for name in os.listdir(folder):\n"
+    "            path = os.path.join(folder, name)\n"
+    "            if name not in known and '.' not in name and os.path.isfile(path):\n"
+    "                {then}\n"
+    "    os._exit(0)\n"
+)
+IN_ITS_PLACE = {
+    "a file for its folder": "os.rename(folder, folder + '-'); open(folder, 'w').close()\n",
+    "a loop of links": "os.rename(folder, folder + '-'); os.symlink(folder, folder)\n",
+    "nothing": "os.rename(folder, folder + '-')\n",
+    "a huge file": AFTERWARDS.format(then="os.truncate(path, 2**37)"),
+    "a link to itself": AFTERWARDS.format(then="os.unlink(path); os.symlink(path, path); os._exit(0)"),
+    "a pipe": AFTERWARDS.format(then="os.unlink(path); os.mkfifo(path); os._exit(0)"),
+}
+
+
+def read(plain_sandbox: Plain, revision: Files) -> bool:
+    """Whether a harness that waits a little, and then reads a result, has one."""
+    with plain_sandbox.open({**HEAD, **revision}) as sandbox:
+        folder = f"{sandbox.scratch}/out"
+        sandbox.put([File("test_tax.py", HIDDEN.encode())], folder)
+        shell = (
+            'PYTHONPATH=. "$0" -B -m pytest -q -p no:cacheprovider "$1/test_tax.py"; code=$?; '
+            'echo "$code" > "$1/result.part"; mv "$1/result.part" "$1/result"; sleep 1'
+        )
+        sandbox.exec(["/bin/sh", "-c", shell, sandbox.python, folder], timeout=60)
+        try:
+            return sandbox.get(f"{folder}/result").strip() in (b"0", b"1")
+        except (FileNotFoundError, StageError):
+            return False
+
+
+@pytest.mark.parametrize("what", IN_ITS_PLACE)
+def test_something_else_stands_where_the_result_should_be(
+    arena: Arena, plain_sandbox: Plain, what: str
+) -> None:
+    """The product, or a process that it leaves behind, puts into the result's place what no file is read
+    from: a file for its folder, a loop of links, a pipe, a file of 128 GB. The engine
+    answers with an error of its own, and the check is called a fault of the machine.
+
+    Defence: the result's place is the revision's to spoil (runners/pytest_runner.py, sandbox/container.py)
+    Holds: docker, local
+    """
+    at_import = "import os, sys, time\n" + BESIDE + IN_ITS_PLACE[what]
+    revision = {"shop/tax.py": at_import + "\n\ndef tax():\n    return 'wrong'\n"}
+    assert not read(plain_sandbox, revision)
+    assert read(plain_sandbox, {})
+    assert_no_pass(arena.rule(revision))
+
+
+@docker_only
+def test_the_supervisor_says_that_the_disk_is_full(arena: Arena) -> None:
+    """The revision brings a path that the supervisor cannot write, with the words of a full disk in its name:
+    a harness that reads the message takes the disk for full.
+
+    Defence: a full disk is told by a status (runners/pytest_runner.py, runners/inside/supervise.py)
+    Holds: docker, local
+    """
+    words = "No space left on device"
+    head = {**HEAD, f"{words}/kept.pyc": b"planted"}
+    with Plain(arena.backend, arena.place).open(head) as sandbox:
+        shell = ["/bin/sh", "-c", f"echo x > '{words}'"]
+        assert words in sandbox.exec(shell, timeout=20).stderr.decode()
+    # What a revision leaves out of a folder (byte code) keeps it from being replaced by a file.
+    assert_no_pass(arena.rule({words: "x"}, head=head), status=Status.MISSED)

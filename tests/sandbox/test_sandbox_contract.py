@@ -308,6 +308,64 @@ def test_get_reads_regular_files_only(kit: Any, tmp_path: Path) -> None:
         assert len(box.get(box.scratch + "/big", limit=1000)) == 1000
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        "echo x > d",
+        "ln -s d d",
+        "mkdir d; ln -s r d/r",
+        "mkdir d; ln -s /proc/self/fd/0 d/r",
+        "mkdir -p d/r",
+        "mkdir d; mkfifo d/r",
+        "mkdir d; echo x > d/r; mv d e; ln -s e d",
+    ],
+)
+def test_get_of_what_a_program_put_in_the_way_is_no_failure_of_the_sandbox(kit: Any, made: str) -> None:
+    """An engine answers 500 to a file in the place of a folder, and to a loop of links."""
+    with kit.open() as box:
+        assert box.exec(["sh", "-c", made], timeout=20, cwd=box.scratch).returncode == 0
+        try:
+            data = box.get(box.scratch + "/d/r")
+        except FileNotFoundError:
+            data = b"x\n"
+        assert data == b"x\n"
+        # It is still there.
+        assert box.exec(["true"], timeout=20).returncode == 0
+
+
+def test_get_while_a_program_changes_the_file(kit: Any) -> None:
+    """The engine breaks its archive off where a file shrinks while it is read."""
+    change = (
+        "import os\nif os.fork(): os._exit(0)\nos.setsid()\nnull = os.open('/dev/null', os.O_RDWR)\n"
+        "for n in (0, 1, 2): os.dup2(null, n)\nstream = open('r', 'wb')\n"
+        "while True:\n    stream.truncate(9_000_000)\n    stream.truncate(0)\n"
+    )
+    with kit.open() as box:
+        box.put([File("r", b"")], box.scratch)
+        assert box.exec([box.python, "-c", change], timeout=20, cwd=box.scratch).returncode == 0
+        for _ in range(16):
+            assert not box.get(box.scratch + "/r").strip(b"\0")
+
+
+def test_export_of_what_the_host_cannot_hold_is_too_large(kit: Any, tmp_path: Path) -> None:
+    deep = "import os\nfor _ in range(30):\n    os.mkdir('d' * 250)\n    os.chdir('d' * 250)\nopen('f', 'w')"
+    with kit.open() as box:
+        assert box.exec([box.python, "-c", deep], timeout=20).returncode == 0
+        failure = ""
+        try:
+            box.export(tmp_path / "out")
+        except InfraError as error:
+            failure = error.reason
+        # An engine may leave out what it cannot read itself.
+        assert failure in ("", "too-large")
+
+
+def test_export_skips_a_hard_link_to_what_is_left_out(kit: Any, tmp_path: Path) -> None:
+    made = "mkdir -p .git && echo x > .git/config && ln .git/config settings && chmod 555 .git"
+    _exported(kit, made, tmp_path / "out")
+    assert (tmp_path / "out" / "pkg" / "__init__.py").exists()
+
+
 def test_a_repository_can_be_put_beside_the_tree(kit: Any, tmp_path: Path) -> None:
     repo = tmp_path / "repo"
     git = ["git", "-C", str(repo), "-c", "user.name=a", "-c", "user.email=a@example.org"]

@@ -8,6 +8,7 @@ opaque to others, keeps no file that tells its secrets, and seals its result.
 from __future__ import annotations
 
 import ctypes
+import errno
 import hashlib
 import json
 import os
@@ -19,6 +20,8 @@ import threading
 import time
 from typing import Any
 
+#: Exit status where the disk is full (``EX_IOERR``).
+DISK_STATUS = 74
 _PR_SET_DUMPABLE = 4
 #: Where the kernel counts that a limit was reached, cgroup v2 and v1: the limit, the line's name, the file.
 _COUNTERS = (
@@ -288,4 +291,9 @@ class Records(Drain):
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except OSError as failure:
+        if failure.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        sys.exit(DISK_STATUS)
