@@ -37,7 +37,13 @@ OPTIONS: tuple[tuple[str, str, str, str], ...] = (
         "VERSION",
         "version of the reviewer; with it, reviews are taken over from earlier runs on this machine",
     ),
-    ("reviewer-env", "list", "NAME", "environment variable passed to the reviewer (repeatable)"),
+    (
+        "reviewer-env",
+        "list",
+        "NAME[=VALUE]",
+        "variable of the reviewer: NAME passes a secret on, NAME=VALUE is a setting that results record "
+        "(repeatable)",
+    ),
     (
         "reviewer-image",
         "value",
@@ -62,7 +68,7 @@ OPTIONS: tuple[tuple[str, str, str, str], ...] = (
     ),
     ("agent", "value", "SPEC", "coding agent: llm (default), suggestions, reference, none, cmd:TEMPLATE"),
     ("agent-timeout", "value", "SECONDS", "time limit of one revision (default 600)"),
-    ("agent-env", "list", "NAME", "environment variable passed to a cmd: agent (repeatable)"),
+    ("agent-env", "list", "NAME[=VALUE]", "the same for a cmd: agent (repeatable)"),
     ("agent-command-timeout", "value", "SECONDS", "time limit of one command of the llm agent (default 60)"),
     ("model", "value", "NAME", "model of the llm agent"),
     ("base-url", "value", "URL", "OpenAI-compatible endpoint of the model"),

@@ -188,7 +188,8 @@ def _register_credentials(name: str, value: Any) -> None:
     words = [str(item) for item in value] if isinstance(value, (list, tuple)) else [str(value)]
     register(secret for word in words for secret in in_text(word))
     if name in ("reviewer_env", "agent_env"):
-        register(passed_through(word for item in words for word in re.split(r"[\s,]+", item) if word))
+        handed = (item for item in words if "=" not in item)
+        register(passed_through(word for item in handed for word in re.split(r"[\s,]+", item) if word))
 
 
 def _is_file(path: Path) -> bool:
@@ -257,13 +258,15 @@ def _words(option: str, value: Any) -> tuple[str, ...]:
 
 
 def _variables(option: str, value: Any) -> tuple[str, ...]:
-    names = _words(option, value)
-    for name in names:
-        if "=" in name or not name.isprintable():
-            raise UsageError(
-                f"{option}={_shown(name)}: expected the name of a variable (values are not given)"
-            )
-    return names
+    """Names of variables, and ``NAME=VALUE``, where a value may hold anything."""
+    found: list[str] = []
+    for item in _texts(option, value):
+        found += [item] if "=" in item else _words(option, item)
+    for item in found:
+        name = item.partition("=")[0]
+        if not name.isprintable() or not name or re.search(r"[\s,]", name):
+            raise UsageError(f"{option}={_shown(item)}: expected NAME, or NAME=VALUE")
+    return tuple(found)
 
 
 def _integers(option: str, value: Any) -> tuple[int, ...]:

@@ -62,7 +62,7 @@ class CommandAgent:
             # A key in the command line itself is no business of the results.
             "template": scrubbed(scrub(template.text, self._secrets())),
             "timeout": timeout,
-            "environment": sorted(self.environment),
+            **commands.variables_fingerprint(self.environment),
             "prompts": prompt.digest(),
         }
 

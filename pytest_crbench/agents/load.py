@@ -47,7 +47,7 @@ class AgentOptions:
         cache: the cache folder, for completions shared between runs; None turns sharing off.
         ledger, total_tokens, total_cost: the file of the run's budget, and its totals for all workers, which
             hold only where there is a file.
-        environment: names of the variables that a `cmd:` agent is given.
+        environment: the variables that a `cmd:` agent is given (`core.commands.variables`).
         cwd: the folder of the invocation, for relative paths of a `cmd:` agent (default: the current one).
     """
 

@@ -13,10 +13,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from string import Formatter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from . import temporary
+from . import digest, temporary
 from .errors import InfraError, UsageError
+from .secrets import is_credential
 from .text import printable
 
 if TYPE_CHECKING:
@@ -116,19 +117,44 @@ def fill(word: str, values: Mapping[str, str]) -> str:
     )
 
 
-def environment(names: Sequence[str], temporary: Path) -> dict[str, str]:
-    """Return a program's whole environment: `ORDINARY`, the variables ``names``, a private TMPDIR.
+def variables(given: Sequence[str]) -> dict[str, str]:
+    """Return what a user gives a program: ``NAME`` hands this process's value on, ``NAME=VALUE`` sets one."""
+    handed = {name: os.environ[name] for name in given if "=" not in name and name in os.environ}
+    return {**handed, **_set(given)}
+
+
+def variables_fingerprint(given: Sequence[str]) -> dict[str, Any]:
+    """Return what `variables` come to, as plain JSON: ``settings`` by value, ``environment`` by digest.
+
+    The value of a credential does not count: it says who pays, not what answers, and CI makes a new one for
+    each job. None: there is no such variable.
+    """
+    handed: dict[str, str | None] = {}
+    for name in sorted(name for name in given if "=" not in name):
+        value = os.environ.get(name)
+        counts = value is not None and not is_credential(name)
+        handed[name] = digest.of([name, value])[:16] if counts else value and "credential"
+    return {"environment": handed, "settings": dict(sorted(_set(given).items()))}
+
+
+def _set(given: Sequence[str]) -> dict[str, str]:
+    return {name: value for name, found, value in (item.partition("=") for item in given) if found}
+
+
+def environment(given: Sequence[str], temporary: Path) -> dict[str, str]:
+    """Return a program's whole environment: `ORDINARY`, the `variables` ``given``, a private TMPDIR.
 
     The folder of our own interpreter comes last in PATH: tools installed beside the plugin are found.
     """
-    kept = {name: os.environ[name] for name in (*ORDINARY, *names) if name in os.environ}
-    return {**kept, "PATH": search_path(), "TMPDIR": str(temporary)}
+    kept = {**variables(ORDINARY), **variables(given)}
+    return {**kept, "PATH": search_path(kept.get("PATH", os.defpath)), "TMPDIR": str(temporary)}
 
 
-def search_path() -> str:
-    """Return PATH with the folder of our own interpreter at its end."""
+def search_path(path: str | None = None) -> str:
+    """Return PATH (default: this process's) with the folder of our own interpreter at its end."""
     beside = str(Path(sys.executable).parent)
-    parts = [part for part in os.environ.get("PATH", os.defpath).split(os.pathsep) if part]
+    path = os.environ.get("PATH", os.defpath) if path is None else path
+    parts = [part for part in path.split(os.pathsep) if part]
     return os.pathsep.join([*parts, *([] if beside in parts else [beside])])
 
 

@@ -110,12 +110,17 @@ def passed_through(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(value for value in found if value)
 
 
+def is_credential(name: str) -> bool:
+    """Whether a variable's name says that it holds a key, token, secret or password."""
+    return _CREDENTIAL.search(name) is not None
+
+
 def within_reach() -> tuple[str, ...]:
     """Return the values of this process's variables that are called keys, tokens, secrets or passwords.
 
     What runs in this process sees all of them, whatever the user named.
     """
-    return passed_through(name for name in os.environ if _CREDENTIAL.search(name))
+    return passed_through(name for name in os.environ if is_credential(name))
 
 
 def in_text(text: str) -> tuple[str, ...]:

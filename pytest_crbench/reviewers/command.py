@@ -5,7 +5,6 @@ On the host, or in a container made of an image of the user's (`core.enclosure`)
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -106,7 +105,7 @@ class CommandReviewer:
             self.template.fill(_values(task, PurePosixPath(enclosure.root))),
             folder=folder,
             cwd=_REPOSITORY,
-            env={name: os.environ[name] for name in options.environment if name in os.environ},
+            env=commands.variables(options.environment),
             timeout=options.timeout,
             output_limit=options.output_limit,
             out=self._out,

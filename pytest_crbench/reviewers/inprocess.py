@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .. import OutsideFailure
-from ..core.commands import filling, private_folder
+from ..core.commands import filling, private_folder, variables_fingerprint
 from ..core.errors import ReviewerError, outside_failure
 from ..core.secrets import passed_through, scrub, within_reach
 from ..core.store import write_atomic
@@ -39,8 +39,9 @@ class InProcessReviewer:
 
     @property
     def fingerprint(self) -> Mapping[str, Any]:
-        """Name and version: the code of a callable cannot be looked into."""
-        return {"kind": "in-process", "name": self.name, "version": self.options.version}
+        """Name, version and variables: the code of a callable cannot be looked into."""
+        named = {"kind": "in-process", "name": self.name, "version": self.options.version}
+        return {**named, **variables_fingerprint(self.options.environment)}
 
     @property
     def shareable(self) -> bool:

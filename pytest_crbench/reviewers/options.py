@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..core.commands import variables_fingerprint
 from ..core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -16,8 +17,8 @@ class ReviewerOptions:
     """Options of a reviewer; each is a ``--crbench-reviewer-…`` option.
 
     ``format`` is a name of `formats.PARSERS`; ``timeout`` seconds; ``exit_ok`` the exit statuses that mean
-    "fine"; ``name`` and ``version`` what tables and results say; ``environment`` the names of variables that
-    are passed through; ``output_limit`` the bytes read of a review.
+    "fine"; ``name`` and ``version`` what tables and results say; ``environment`` the variables that it
+    is given (`core.commands.variables`); ``output_limit`` the bytes read of a review.
     """
 
     format: str = "auto"
@@ -45,17 +46,15 @@ class ReviewerOptions:
         if not self.timeout > 0:
             raise UsageError(f"--crbench-reviewer-timeout: {self.timeout:g} is no number of seconds above 0")
         for name in self.environment:
-            if not name or "=" in name:
-                raise UsageError(
-                    f"--crbench-reviewer-env: {name!r} is no variable's name (values are not given)"
-                )
+            if not name.partition("=")[0]:
+                raise UsageError(f"--crbench-reviewer-env: {name!r} names no variable")
 
     def fingerprint(self) -> dict[str, Any]:
-        """Return what decides a program's review, as plain JSON (names of variables, never values)."""
+        """Return what decides a program's review, as plain JSON."""
         return {
             "format": self.format,
             "timeout": self.timeout,
             "exit_ok": sorted(self.exit_ok),
-            "environment": sorted(self.environment),
+            **variables_fingerprint(self.environment),
             "version": self.version,
         }

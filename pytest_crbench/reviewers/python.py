@@ -128,8 +128,8 @@ def _argv(*arguments: str) -> list[str]:
 def _environment(options: ReviewerOptions, folder: Path) -> dict[str, str]:
     """The ordinary environment; where this package is found must hold for the child as well."""
     package = str(Path(__file__).resolve().parents[2])
-    named = {"PYTHONPATH"} & set(options.environment)
-    paths = [package, *([os.environ["PYTHONPATH"]] if named and "PYTHONPATH" in os.environ else [])]
+    theirs = commands.variables(options.environment).get("PYTHONPATH")
+    paths = [package, *([theirs] if theirs is not None else [])]
     return {
         **commands.environment(options.environment, folder / "tmp"),
         "PYTHONPATH": os.pathsep.join(paths),

@@ -142,7 +142,7 @@ def test_a_linter_that_exits_1(format: str, script: Any, project: Any, tmp_path:
     """Many exit with 1 when they find something: the option that says so is named."""
     body = f"print('''{LINTED[format]}'''); sys.exit("
     error = failed(script(f"{body}1)", format="auto"), project.task(tmp_path / "run"))
-    assert f"as {format}: if it exits with 1" in str(error)
+    assert f"can be read as {format}" in str(error)
     assert "--crbench-reviewer-exit-ok=0,1" in str(error)
     error = failed(script(f"{body}2)", format="auto"), project.task(tmp_path / "run"))
     assert "exit-ok=0,1" not in str(error)
