@@ -11,7 +11,7 @@ from .core.errors import NO_WINDOWS, CrbenchError
 from .ini import ini_values
 from .options import ini_name
 from .register import TYPED
-from .selection import take_arguments
+from .selection import origin, take_arguments
 from .settings import read
 
 if TYPE_CHECKING:
@@ -97,11 +97,11 @@ def read_settings(config: pytest.Config) -> Settings:
         return value if value is not None else ini.get(ini_name(name))
 
     settings = read(given, config.invocation_params.dir)
-    if not settings.resume and not settings.replay:
+    run = origin(config, settings)
+    if run is None:
         return settings
-    from .rundir import check_given, find_run, recorded_options
+    from .rundir import check_given, recorded_options
 
-    run = find_run(settings.run_dir, settings.resume or settings.replay or "")
     recorded = recorded_options(run)
     if settings.replay:
         # Reviews and revisions are those of the recorded run: so is who made them.

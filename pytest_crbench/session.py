@@ -33,6 +33,7 @@ from .record import agent_label, image_of, made_by, now, reviewer_label, run_rec
 from .reporting.lines import isolation_line
 from .reports import RunFiles, make_gate, table
 from .rundir import chosen_sandbox, find_run, hide_from_git, new_name, read_record, shown_path, write_record
+from .selection import note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -200,6 +201,9 @@ class ControllerSession:
     def select(self, ids: Sequence[str]) -> None:
         """Note the node ids that will run; what was deselected is not part of the run."""
         self.selected = [node for node in ids if node in self.known]
+        if self.files is not None and self.selected:
+            self.record = note(self.record, self.selected, self.known)
+            self.files.record(self.record)
 
     # Verdicts ---------------------------------------------------------------------------------------
 
@@ -285,6 +289,7 @@ class ControllerSession:
             "finished": now(),
             "interrupted": exitstatus == pytest.ExitCode.INTERRUPTED,
         }
+        run.pop("selected_nodes", None)  # the verdicts, and what was not run, are these
         planned = {}
         for node in self.selected:
             key, instance, check = self.known[node]

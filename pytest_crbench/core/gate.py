@@ -149,15 +149,17 @@ def decide(
     Args:
         gate: what was asked for.
         summary: of the run at hand, in its first scoring: what a threshold without a metric is about.
-        current: the run itself; needed only for a comparison with a baseline.
+        current: the run itself, for what the verdict says of it, and for a comparison with a baseline.
         others: of the run's other scorings, for thresholds on their metrics; they must be covered as well.
 
     Raises:
         UsageError: a comparison was asked for without ``current``.
     """
     summaries = (summary, *others)
+    marks = current.marks if current is not None else ()
     if not gate.asked:
         said = "; ".join(map(_ungated, summaries))
+        said = ", ".join([said, *marks])
         return Decision("none", EXIT["none"], f"{said} (no gate asked for)", ())
     conditions = [
         _judge(threshold, _meant(threshold, summaries), gate.min_coverage) for threshold in gate.thresholds
@@ -176,7 +178,7 @@ def decide(
         conditions.append(covered)
     texts = [condition.text for condition in conditions]
     other = [] if any(c.label == "measured" for c in conditions) else _measured(summary.overall)
-    verdict = ", ".join([_WORD[outcome], *texts, *other, *_without_reported(summary)])
+    verdict = ", ".join([_WORD[outcome], *texts, *other, *_without_reported(summary), *marks])
     return Decision(outcome, EXIT[outcome], verdict, tuple(conditions))
 
 
@@ -343,7 +345,7 @@ def _regression(gate: Gate, current: Results | None) -> Condition:
         return Condition(label, "undecided", f"baseline has no check in common{_excluded(found)}")
     text = (
         f"{shown(after, before)} against {shown(before)} of the baseline "
-        f"on {overall.checks} common checks{_excluded(found)}"
+        f"on {overall.checks} common checks{_excluded(found)}{_of_baseline(found)}"
     )
     if found.coverage < gate.min_coverage:
         share = shown(found.coverage, gate.min_coverage)
@@ -369,6 +371,13 @@ def _lost(found: Comparison, listed: int = 5) -> str:
     names = [f"{instance}::{check}" for _, instance, check in found.overall.lost]
     more = f" and {len(names) - listed} more" if len(names) > listed else ""
     return f": lost {', '.join(names[:listed])}{more}" if names else ""
+
+
+def _of_baseline(found: Comparison) -> str:
+    """How many checks the baseline has, where not all of them were compared."""
+    keys = {*found.first.planned, *(verdict.key for verdict in found.first.verdicts)}
+    total = len({(k.dataset, k.instance, k.check) for k in keys if k.scoring == found.scoring})
+    return f" of its {total}" if total > found.overall.checks else ""
 
 
 def _excluded(found: Comparison) -> str:

@@ -47,6 +47,24 @@ class Results:
         used = {key.scoring for key in self.planned} | {verdict.key.scoring for verdict in self.verdicts}
         return tuple(sorted(used, key=lambda name: (name != "tests", name))) or ("tests",)
 
+    @property
+    def part(self) -> str:
+        """Which part of its datasets the run is, as in "2 of 5 checks selected"; "" if it is all."""
+        found = self.run.get("selection")
+        selected, of = (found.get("selected"), found.get("of")) if isinstance(found, dict) else (None, None)
+        if not isinstance(selected, int) or not isinstance(of, int) or selected >= of:
+            return ""
+        several = self.run.get("repeats", 1) != 1 or len(self.scorings) > 1
+        return f"{selected} of {of} {'measurements' if several else 'checks'} selected"
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """What the verdict line says of the run: that it goes on with another one, and that it is a part."""
+        replay = self.run.get("replay_of")
+        found = [f"replay of {replay}"] if replay else []
+        found += [self.part] if self.part else []
+        return ("resumed", *found) if self.run.get("resumed") else tuple(found)
+
     def summary(self, *, scoring: str | None = None, arm: str = "review") -> Summary:
         """Summarise one scoring (by default the run's first) and one arm."""
         return summarise(self.verdicts, self.planned, scoring=scoring or self.scorings[0], arm=arm)

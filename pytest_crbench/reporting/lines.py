@@ -193,6 +193,8 @@ def notes(results: Results) -> Iterator[str]:
             yield "matching: by the published evaluator, with its faults (docs/matching.md): no measurement"
     if results.name("agent") == "reference":
         yield "reference agent: for checking the harness only; these rates say nothing about a reviewer"
+    if results.part:
+        yield f"a part of the run's datasets: {results.part}; rates and gate are of the selection"
     if run.get("replay_of"):
         yield printable(
             f"replay of {run['replay_of']}: its reviews and revisions were read, none was made again"

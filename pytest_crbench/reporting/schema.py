@@ -96,6 +96,13 @@ class DatasetInfo(_Model):
     checks: Count = 0
 
 
+class SelectionInfo(_Model):
+    """How many of the measurements of the run's datasets were selected; a part where the two differ."""
+
+    selected: Count
+    of: Count
+
+
 class Run(_Model):
     """How the verdicts were made. Times are ISO 8601."""
 
@@ -110,6 +117,7 @@ class Run(_Model):
     datasets: list[DatasetInfo] = Field(default_factory=list)
     repeats: Annotated[int, Field(ge=1)] = 1
     options: dict[str, Any] = Field(default_factory=dict)
+    selection: SelectionInfo | None = Field(default=None, description="what of its datasets the run is of")
     replay_of: str | None = Field(default=None, description="the run whose reviews and revisions were read")
     resumed: bool = Field(default=False, description="whether an earlier invocation began it")
     python: str = ""

@@ -84,7 +84,7 @@ ROWS = [
     Row("unknown key, own path", ("tests",), {"crbench_fail-under": "0.3"}, said=("crbench_fail_under?",)),
     Row("unknown key overridden", ("-o", "crbench_fail_undr=0.3"), REVIEWER, said=("crbench_fail_under?",)),
     # Selections, and a look at what there is.
-    Row("a keyword", ("-k", "first"), GATED, 1, (FAILED,)),
+    Row("a keyword", ("-k", "first"), GATED, 1, (FAILED, "2 of 3 checks selected")),
     Row("only collected", ("--collect-only", "-q"), GATED, 0, ("small::first::price", "nothing was gated")),
     Row("help", ("--help",), {"crbench_fail_under": "0.3"}, 0, ("--crbench-fail-under",)),
 ]  # fmt: skip

@@ -54,7 +54,7 @@ def test_one_run_and_every_report_of_it(
     assert done.status == 1, done.output
     assert done.verdict == (
         "crbench: UNDECIDED, coverage 0.333 < 0.9 (1 reviewer_error, 1 infra_error), measured 0.000 (1 of 1)"
-        "; but 1 check missed (--crbench-fail-on-miss), exit status 1"
+        ", 3 of 4 checks selected; but 1 check missed (--crbench-fail-on-miss), exit status 1"
     ).replace("(1 of 1)", "(0 of 1)")
     assert re.search(r"^overall +0 +2 +0\.0 ", done.output, re.MULTILINE)
     assert re.search(r"^ +measured +0 +1 +0\.0 ", done.output, re.MULTILINE)
