@@ -83,8 +83,16 @@ class RunFiles:
             self.lost.add(name)
 
 
-def table(results: Results, files: str, width: int) -> list[str]:
-    """Return the lines of the table for the terminal."""
+def table(results: Results, decision: Decision | None, files: str, width: int, misses: bool) -> list[str]:
+    """Return the lines of the table for the terminal; ``misses``: say of each why."""
     from .reporting.table import table as lines
 
-    return lines(results, results.summaries, files=files, logs=files, width=width)
+    return lines(
+        results,
+        results.summaries,
+        files=files,
+        logs=files,
+        width=width,
+        decision=decision,
+        misses=misses,
+    )

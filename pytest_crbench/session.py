@@ -30,7 +30,7 @@ from .outcome import replaced
 from .preflight import check_machine, check_sandbox
 from .progress import Progress
 from .record import agent_label, image_of, made_by, now, reviewer_label, run_record
-from .reporting.lines import isolation_line
+from .reporting.lines import cause_of, isolation_line
 from .reports import RunFiles, make_gate, table
 from .rundir import chosen_sandbox, find_run, hide_from_git, new_name, read_record, shown_path, write_record
 from .selection import note
@@ -278,6 +278,17 @@ class ControllerSession:
             self.decision = replace(self.decision, verdict=verdict)
             self.overruled = True
         self.files.reports(self.results, self.decision)
+        self._tell_once()
+
+    def _tell_once(self) -> None:
+        """Let pytest's list of errors, which comes next, tell each cause once."""
+        reporter = self.config.pluginmanager.get_plugin("terminalreporter")
+        first: dict[tuple[str, str, str], str] = {}
+        for report in reporter.stats.get("error", ()) if reporter is not None else ():
+            if row := getattr(report, "crbench", None):
+                cause = cause_of(row)
+                if first.setdefault(cause, report.nodeid) != report.nodeid:
+                    report.longrepr = f"{row['status']}: the same as {first[cause]}"
 
     def results_so_far(self, exitstatus: int) -> Results:
         """Return the results with the verdicts that have come."""
@@ -311,9 +322,11 @@ class ControllerSession:
         if self.results is None or self.invocation is None:
             return
         terminalreporter.section("crbench", sep="-")
-        for line in table(
-            self.results, shown_path(self.invocation.run), min(terminalreporter._tw.fullwidth, 100)
-        ):
+        # Where pytest itself says why something was skipped or expected to fail.
+        misses = self.config.get_verbosity() > 0 or terminalreporter.hasopt("xfailed")
+        width = min(terminalreporter._tw.fullwidth, 100)
+        lines = table(self.results, self.decision, shown_path(self.invocation.run), width, misses)
+        for line in lines:
             terminalreporter.write_line(scrubbed(line))
         extra = self.config.hook.pytest_crbench_summary(config=self.config, results=dict(self.results.run))
         for lines in extra:

@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the conditions and, last, the verdict; the exit status."""
     from ..core.gate import check_metrics, decide, make_gate
     from ..core.text import printable
-    from ..reporting.lines import bounds_lines, notes, unmeasured_lines
+    from ..reporting.lines import bounds_lines, lost_lines, notes, unmeasured_lines
     from ..reporting.results import read_results
     from ..reporting.table import verdict_line
 
@@ -102,6 +102,8 @@ def run(args: argparse.Namespace) -> int:
             print(f"note       {note}")
         for condition in decision.conditions:
             print(f"{condition.outcome:<9}  {printable(condition.text, 1000)}")
+        for line in lost_lines(decision):
+            print(f"lost       {line}")
         print(verdict_line(decision))
     # A decision that was asked for always has a status.
     return decision.exit_status if decision.exit_status is not None else 2

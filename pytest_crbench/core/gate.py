@@ -65,11 +65,20 @@ class Gate:
 
 @dataclass(frozen=True)
 class Condition:
-    """One condition of the gate and what became of it; ``text`` reads in the verdict line."""
+    """One condition of the gate and what became of it; ``text`` reads in the verdict line.
+
+    ``lost`` are the checks (dataset, instance, id) that the baseline passed and this run did not.
+    """
 
     label: str
     outcome: Outcome
     text: str
+    lost: tuple[tuple[str, str, str], ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The condition as plain JSON."""
+        lost = [dict(zip(("dataset", "instance", "check"), name, strict=True)) for name in self.lost]
+        return {"label": self.label, "outcome": self.outcome, "text": self.text, "lost": lost}
 
 
 @dataclass(frozen=True)
@@ -82,6 +91,11 @@ class Decision:
     conditions: tuple[Condition, ...]
 
     @property
+    def lost(self) -> tuple[tuple[str, str, str], ...]:
+        """The checks that a baseline passed and this run did not."""
+        return tuple(name for condition in self.conditions for name in condition.lost)
+
+    @property
     def lines(self) -> tuple[str, ...]:
         """Why, one condition a line."""
         return tuple(condition.text for condition in self.conditions)
@@ -92,7 +106,7 @@ class Decision:
             "outcome": self.outcome,
             "exit_status": self.exit_status,
             "verdict": self.verdict,
-            "conditions": [{"label": c.label, "outcome": c.outcome, "text": c.text} for c in self.conditions],
+            "conditions": [condition.to_json() for condition in self.conditions],
         }
 
 
@@ -347,6 +361,7 @@ def _regression(gate: Gate, current: Results | None) -> Condition:
         f"{shown(after, before)} against {shown(before)} of the baseline "
         f"on {overall.checks} common checks{_excluded(found)}{_of_baseline(found)}"
     )
+    lost = tuple(overall.lost)
     if found.coverage < gate.min_coverage:
         share = shown(found.coverage, gate.min_coverage)
         return Condition(label, "undecided", f"{text}, but only {share} of them measured in both")
@@ -363,8 +378,8 @@ def _regression(gate: Gate, current: Results | None) -> Condition:
         )
     regressed = -change > tolerated.drop if alarms is None else overall.p_worse <= alarms
     if not regressed:
-        return Condition(label, "met", f"not regressed: {text}")
-    return Condition(label, "not-met", f"regressed: {text}{_lost(found)}")
+        return Condition(label, "met", f"not regressed: {text}", lost)
+    return Condition(label, "not-met", f"regressed: {text}{_lost(found)}", lost)
 
 
 def _lost(found: Comparison, listed: int = 5) -> str:

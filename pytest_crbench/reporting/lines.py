@@ -6,14 +6,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.gate import causes
-from ..core.model import Key, Verdict
+from ..core.row import to_row
+from ..core.score import latest
+from ..core.status import Status
 from ..core.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from fractions import Fraction
 
+    from ..core.gate import Decision
     from ..core.intervals import Interval
+    from ..core.model import Key, Verdict
     from ..core.results import Results
     from ..core.score import Group, Summary
 
@@ -134,20 +138,51 @@ def bounds_lines(summary: Summary) -> Iterator[str]:
 
 
 def unmeasured_lines(summary: Summary, *, logs: Path | str | None, limit: int = 10) -> Iterator[str]:
-    """One line for each check without a measurement: status, cause, reason, and the log below ``logs``."""
-    found: list[Verdict | Key] = [*summary.unmeasured, *summary.not_run]
+    """One line for each cause of checks without a measurement: status, reason, and a log below ``logs``."""
+    found = unmeasured_groups(summary)
     place = Path(logs) if logs is not None else None
     if place is not None and place.suffix == ".json":
         place = place.parent
-    for one in found[:limit]:
-        if isinstance(one, Key):
-            yield f"{ident(one)}: not run"
+    for keys, one in found[:limit]:
+        more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
+        if one is None:
+            yield f"{ident(keys[0])}{more}: not run"
             continue
         cause = f" {printable(one.cause, 30)}" if one.cause else ""
         log = f"; log {printable(str(place / one.log if place else one.log))}" if one.log else ""
-        yield f"{ident(one.key)}: {one.status.value}{cause}: {printable(one.reason, _REASON)}{log}"
+        yield f"{ident(keys[0])}{more}: {one.status.value}{cause}: {printable(one.reason, _REASON)}{log}"
     if len(found) > limit:
-        yield f"... and {len(found) - limit} more, see summary.md"
+        rest = sum(len(keys) for keys, _ in found[limit:])
+        yield f"... and {rest} more, see summary.md"
+
+
+def unmeasured_groups(summary: Summary) -> list[tuple[list[Key], Verdict | None]]:
+    """Checks without a measurement by cause, each cause with its first verdict (None: not run)."""
+    groups: dict[tuple[str, str, str], tuple[list[Key], Verdict | None]] = {}
+    for verdict in summary.unmeasured:
+        cause = cause_of(to_row(verdict))
+        groups.setdefault(cause, ([], verdict))[0].append(verdict.key)
+    found = list(groups.values())
+    return [*found, (list(summary.not_run), None)] if summary.not_run else found
+
+
+def cause_of(row: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Return what rows without a measurement are grouped by; a reason may name the pull request's files."""
+    return row["status"], row["cause"], row["reason"].replace(row["instance"], "*")
+
+
+def missed_lines(results: Results) -> Iterator[str]:
+    """One line for each check that was missed, with the reason."""
+    for verdict in latest(results.verdicts).values():
+        if verdict.status is Status.MISSED:
+            yield f"{ident(verdict.key)}: {printable(verdict.reason.removeprefix('missed: '), 200)}"
+
+
+def lost_lines(decision: Decision, limit: int = 20) -> Iterator[str]:
+    """One line for each check that a baseline passed and this run did not."""
+    yield from (printable("::".join(name)) for name in decision.lost[:limit])
+    if len(decision.lost) > limit:
+        yield f"... and {len(decision.lost) - limit} more, see results.json"
 
 
 def ident(key: Key) -> str:

@@ -29,6 +29,7 @@ from .lines import (
     self_reported_line,
     span,
     unchanged_line,
+    unmeasured_groups,
     worth_showing,
 )
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ..core.gate import Decision
+    from ..core.model import Key, Verdict
     from ..core.results import Results
     from ..core.score import Group, Summary
 
@@ -82,11 +84,11 @@ def append_step_summary(text: str, environ: Mapping[str, str] | None = None) -> 
     return path
 
 
-def bullets(title: str, lines: Sequence[str]) -> Iterator[str]:
-    """A folded list, cut after a hundred entries; nothing for an empty one."""
+def bullets(title: str, lines: Sequence[str], count: int | None = None) -> Iterator[str]:
+    """A folded list, cut after a hundred entries; nothing for an empty one. ``count`` stands in its title."""
     if not lines:
         return
-    yield from ("<details>", f"<summary>{title} ({len(lines)})</summary>", "")
+    yield from ("<details>", f"<summary>{title} ({len(lines) if count is None else count})</summary>", "")
     yield from (f"- {line}" for line in lines[:_LISTED])
     if len(lines) > _LISTED:
         yield f"- … and {len(lines) - _LISTED} more, see results.json"
@@ -113,6 +115,7 @@ def _document(
     if files:
         yield f"- files: {code(files)}"
     yield ""
+    yield from bullets("Lost against the baseline", [code("::".join(name)) for name in decision.lost])
     for summary in summaries:
         yield from _lists(results, summary, f" ({summary.scoring})" if len(summaries) > 1 else "")
     yield (
@@ -186,22 +189,31 @@ def _facts(summary: Summary) -> Iterator[str]:
 
 
 def _lists(results: Results, summary: Summary, of: str) -> Iterator[str]:
-    unmeasured = [
-        f"{code(ident(verdict.key))}: {verdict.status.value}"
-        + (f" {escaped(verdict.cause, 30)}" if verdict.cause else "")
-        + (f", {code(verdict.reason)}" if verdict.reason else "")
-        + (f", log {code(verdict.log)}" if verdict.log else "")
-        for verdict in summary.unmeasured
-    ]
-    unmeasured += [f"{code(ident(key))}: not run" for key in summary.not_run]
-    yield from bullets(f"Not measured{of}", unmeasured)
+    groups = unmeasured_groups(summary)
+    count = sum(len(keys) for keys, _ in groups)
+    yield from bullets(f"Not measured{of}", [_unmeasured(*group) for group in groups], count)
     for status in (Status.PASSED, Status.MISSED):
-        keys = [
-            code(ident(v.key))
+        found = [
+            v
             for v in latest(results.verdicts).values()
             if v.status is status and (v.key.scoring, v.key.arm) == (summary.scoring, summary.arm)
         ]
-        yield from bullets(status.value.capitalize() + of, keys)
+        lines = [code(ident(v.key)) + (f": {code(v.reason, 200)}" if v.reason else "") for v in found]
+        yield from bullets(status.value.capitalize() + of, lines)
+
+
+def _unmeasured(keys: list[Key], one: Verdict | None) -> str:
+    """A cause, after the checks that it has taken."""
+    names = ", ".join(code(ident(key)) for key in keys[:_LISTED])
+    names += f" and {len(keys) - _LISTED} more" if len(keys) > _LISTED else ""
+    if one is None:
+        return f"{names}: not run"
+    return (
+        f"{names}: {one.status.value}"
+        + (f" {escaped(one.cause, 30)}" if one.cause else "")
+        + (f", {code(one.reason)}" if one.reason else "")
+        + (f", log {code(one.log)}" if one.log else "")
+    )
 
 
 def _fit(text: str, room: int) -> bytes:

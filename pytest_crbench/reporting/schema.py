@@ -248,12 +248,23 @@ class SummaryInfo(_Model):
     agreement: list[AgreementInfo] = Field(default_factory=list, description="of the scoring matching")
 
 
+class CheckName(_Model):
+    """A check, whatever the scoring, repeat and arm."""
+
+    dataset: str
+    instance: str
+    check: str
+
+
 class ConditionInfo(_Model):
     """One condition of the gate."""
 
     label: str
     outcome: Literal["met", "not-met", "undecided", "none"]
     text: str
+    lost: list[CheckName] = Field(
+        default_factory=list, description="checks that the baseline passed and this run did not"
+    )
 
 
 class GateInfo(_Model):

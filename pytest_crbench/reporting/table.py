@@ -13,6 +13,8 @@ from .lines import (
     cost_line,
     coverage_line,
     detectable_line,
+    lost_lines,
+    missed_lines,
     noted_line,
     notes,
     percent,
@@ -41,6 +43,8 @@ def table(
     files: str | None = None,
     logs: str | None = None,
     width: int = 100,
+    decision: Decision | None = None,
+    misses: bool = False,
 ) -> list[str]:
     """Return the block without its heading and without the verdict line.
 
@@ -50,14 +54,26 @@ def table(
         files: where the files of the run are, as the user can type it.
         logs: the folder that logs are named relative to, likewise.
         width: columns to wrap text at.
+        decision: what the gate said, for the checks that were lost against a baseline.
+        misses: whether to say of each miss why.
     """
     found: list[str] = []
     for summary in summaries:
         found += [""] if found else []
         found += _rates(summary, summary.scoring if len(summaries) > 1 else "")
         found += _wrapped(_details(summary, logs), width)
-    ends = [*(("note", line) for line in notes(results)), *([("files", printable(files))] if files else [])]
+    ends = [
+        *_listed("missed", missed_lines(results) if misses else ()),
+        *_listed("lost", lost_lines(decision) if decision else ()),
+        *(("note", line) for line in notes(results)),
+        *([("files", printable(files))] if files else []),
+    ]
     return found + _wrapped(ends, width)
+
+
+def _listed(name: str, lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for place, line in enumerate(lines):
+        yield "" if place else name, line
 
 
 def _wrapped(details: Iterable[tuple[str, str]], width: int) -> list[str]:
@@ -69,7 +85,7 @@ def _wrapped(details: Iterable[tuple[str, str]], width: int) -> list[str]:
             initial_indent=f"{name:<{_LABEL}}",
             subsequent_indent=" " * _LABEL,
             # To be copied.
-            break_long_words=name not in ("files", "no result", ""),
+            break_long_words=name not in ("files", "no result", "missed", "lost", ""),
             break_on_hyphens=False,
         )
         # A break may have put a command to the CI service at the beginning of a line.

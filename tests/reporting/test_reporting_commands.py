@@ -10,8 +10,11 @@ import pytest
 from report_runs import broken, run_of, verdicts
 
 from pytest_crbench.commands import compare, gate, tables
+from pytest_crbench.core.gate import decide, make_gate
 from pytest_crbench.core.status import Status
-from pytest_crbench.reporting.results import write_results
+from pytest_crbench.reporting.markdown import markdown
+from pytest_crbench.reporting.results import document, read_results, write_results
+from pytest_crbench.reporting.table import table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -174,3 +177,27 @@ def test_a_check_that_stands_twice_in_a_file_is_refused(
     out, err = capsys.readouterr()
     assert out == ""
     assert f"{file}, verdicts[40]: a second row for releases::package-00::check-0" in err
+
+
+def test_the_lost_checks_of_a_regression_are_named(
+    runs: dict[str, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert crbench("gate", runs["plain"], "--baseline", runs["better"], "--fail-if-regressed=0") == 1
+    assert "\nlost       releases::package-01::check-0\n" in capsys.readouterr().out
+    first, second = (read_results(runs[name]) for name in ("better", "plain"))
+    decision = decide(make_gate(baseline=first, fail_if_regressed="0"), second.summary(), second)
+    assert [key.instance for key in decision.lost] == ["package-01"]
+    assert "lost      releases::package-01::check-0" in table(second, second.summaries, decision=decision)
+    page = markdown(second, second.summaries, decision)
+    assert "<summary>Lost against the baseline (1)</summary>\n\n- `releases::package-01::check-0`\n" in page
+    (condition, _) = document(second, decision)["gate"]["conditions"]
+    assert [(key["instance"], key["check"]) for key in condition["lost"]] == [("package-01", "check-0")]
+
+
+def test_a_long_list_of_lost_checks_is_cut(runs: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    passed = [broken(one, Status.PASSED, "") for one in verdicts()]
+    best = saved(runs["plain"].parent, "best", run_of(passed))
+    assert crbench("gate", runs["plain"], "--baseline", best, "--fail-if-regressed=0") == 1
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("lost ")]
+    assert len(lines) == 21
+    assert lines[-1] == "lost       ... and 8 more, see results.json"

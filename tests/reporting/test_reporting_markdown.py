@@ -85,6 +85,17 @@ def test_unmeasured_checks_are_listed_with_their_reasons() -> None:
     assert "- `releases::package-00::check-0`: infra_error, `registry timed out`" in text
 
 
+def test_each_cause_and_each_miss_has_its_reason_once() -> None:
+    found = [broken(one, Status.INFRA_ERROR, "engine lost") for one in verdicts()[:3]] + verdicts()[3:]
+    results = run_of(found)
+    text = markdown(results, results.summaries, decide(make_gate(), results.summary(), results))
+    assert text.count("engine lost") == 1
+    assert "<summary>Not measured (3)</summary>" in text
+    names = ", ".join(f"`releases::{one}`" for one in ("package-00::check-0", "package-01::check-0"))
+    assert f"- {names}, `releases::package-02::check-0`: infra_error, `engine lost`" in text
+    assert "- `releases::package-05::check-0`: `AssertionError: still there`" in text
+
+
 class _Tags(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
