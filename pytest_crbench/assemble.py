@@ -260,7 +260,14 @@ def make_evaluator(
     longest = max(settings.agent_timeout, settings.reviewer_timeout)
     lifetime = max(2 * longest, settings.test_timeout) + 600.0
     limits = replace(limits, lifetime=lifetime)
-    return Evaluator(parts, places, limits, settings.test_timeout, repository=not settings.offline)
+    return Evaluator(
+        parts,
+        places,
+        limits,
+        settings.test_timeout,
+        repository=not settings.offline,
+        only_diff=settings.comments == "diff",
+    )
 
 
 def _trees(

@@ -53,7 +53,11 @@ def run_inputs(
 
 
 def _options(settings: Settings, scorings: Iterable[str], matcher: Matcher | None) -> dict[str, Any]:
-    options: dict[str, Any] = {"repeats": settings.repeats, "scoring": list(scorings)}
+    options: dict[str, Any] = {
+        "repeats": settings.repeats,
+        "scoring": list(scorings),
+        "comments": settings.comments,
+    }
     if matcher is not None:
         options |= {"matcher": dict(matcher.fingerprint), "offline": settings.offline}
     return options

@@ -51,6 +51,13 @@ OPTIONS: tuple[tuple[str, str, str, str], ...] = (
         "run a cmd: reviewer in a container of this image, which holds nothing but the pull request",
     ),
     ("reviewer-network", "flag", "", "let the reviewer's container use the network"),
+    (
+        "comments",
+        "value",
+        "WHICH",
+        "comments that count: all (default) or diff (without those on lines that the pull request does not "
+        "show)",
+    ),
     ("reviewer-model", "value", "NAME", "model of an llm: reviewer (default: --crbench-model)"),
     (
         "reviewer-snippets",

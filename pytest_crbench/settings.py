@@ -41,6 +41,7 @@ class Settings:
     reviewer_env: tuple[str, ...] = ()
     reviewer_image: str | None = None
     reviewer_network: bool = False
+    comments: str = "all"
     reviewer_model: str | None = None
     reviewer_snippets: int = 3
     reviewer_temperature: float = 0.7
@@ -153,6 +154,9 @@ def _checked(settings: Settings) -> Settings:
                 f"--crbench-scoring={_shown(scoring)}: unknown scoring; known: {', '.join(_SCORINGS)}"
             )
     _one_of("--crbench-meaning", settings.meaning, _MEANINGS)
+    _one_of("--crbench-comments", settings.comments, ("all", "diff"))
+    if settings.comments == "diff" and settings.offline:
+        raise UsageError("--crbench-comments=diff needs the diff, which --crbench-offline does not have")
     _one_of("--crbench-file-level", settings.file_level, _FILE_LEVELS)
     if settings.judge_votes % 2 == 0:
         raise UsageError(

@@ -126,8 +126,9 @@ class CommandAgent:
         if done.returncode != 0:
             said = scrub(decode(done.stderr or done.stdout), secrets).strip().rpartition("\n")[2]
             raise AgentError(
-                f"{self.name} ended with {_ending(done.returncode)}: {printable(said) or '(no output)'}. "
-                f"See agent.stderr.txt and agent.stdout.txt in {task.directory}.",
+                f"{self.name} ended with {_ending(done.returncode)}: {printable(said) or '(no output)'}."
+                f"{commands.advice_on_length(said)} See agent.stderr.txt and agent.stdout.txt in "
+                f"{task.directory}.",
                 reason="crashed",
             )
         return done

@@ -11,6 +11,7 @@ import shutil
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from string import Formatter
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,8 @@ ORDINARY = (
     *("GIT_SSL_CAINFO", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
     *("http_proxy", "https_proxy", "all_proxy", "no_proxy"),
 )
+#: The placeholder of the changed files; ``{files:*.py,*.pyi}`` takes those whose names match.
+FILES = "files"
 #: Placeholders that a program's own name may hold: the folder of the invocation, and our interpreter.
 _OWN = ("cwd", "python")
 
@@ -47,10 +50,26 @@ class Template:
         """Whether a placeholder occurs."""
         return any(name == found for word in self.words for _, found, _, _ in Formatter().parse(word))
 
-    def fill(self, values: Mapping[str, str]) -> list[str]:
-        """Return the command; a value is never split, expanded or looked at for placeholders itself."""
+    def fill(self, values: Mapping[str, str], files: Sequence[str] = ()) -> list[str]:
+        """Return the command; a value is never split, expanded or looked at for placeholders itself.
+
+        A word that is ``{files}`` alone becomes one argument for each of ``files``; within a word, they are
+        quoted for a shell.
+        """
         known = {**values, "cwd": str(self.cwd), "python": sys.executable}
-        return [fill(word, known) for word in self.words]
+        filled: list[str] = []
+        for word in self.words:
+            (literal, name, spec, _), *more = [*Formatter().parse(word)] or [("", None, "", None)]
+            if name == FILES and not (literal or more):
+                filled += _matching(files, spec)
+            else:
+                filled.append(fill(word, known, files))
+        return filled
+
+    def files(self, files: Sequence[str]) -> bool:
+        """Whether every ``{files}`` of the template, if there is one, names at least one of ``files``."""
+        parsed = [part for word in self.words for part in Formatter().parse(word)]
+        return all(_matching(files, spec) for _, name, spec, _ in parsed if name == FILES)
 
 
 def template(text: str, known: Sequence[str], *, what: str, cwd: Path, here: bool = True) -> Template:
@@ -102,7 +121,7 @@ def check(word: str, known: Sequence[str], what: str) -> frozenset[str]:
     except ValueError as error:
         raise UsageError(f"{what}: {error} in {printable(word)!r}; {hint}.") from None
     for name, spec, conversion in found:
-        if name is not None and (name not in known or spec or conversion):
+        if name is not None and (name not in known or (spec and name != FILES) or conversion):
             raise UsageError(
                 f"{what}: there is no placeholder {{{printable(name, 60)}}} in {printable(word)!r}. Known "
                 f"are {', '.join('{' + k + '}' for k in known)}; {hint}."
@@ -110,10 +129,29 @@ def check(word: str, known: Sequence[str], what: str) -> frozenset[str]:
     return frozenset(name for name, _, _ in found if name is not None)
 
 
-def fill(word: str, values: Mapping[str, str]) -> str:
+def fill(word: str, values: Mapping[str, str], files: Sequence[str] = ()) -> str:
     """Fill a word that `check` has passed; a value is never looked at for placeholders itself."""
-    return "".join(
-        literal + ("" if name is None else values[name]) for literal, name, _, _ in Formatter().parse(word)
+    filled = ""
+    for literal, name, spec, _ in Formatter().parse(word):
+        value = shlex.join(_matching(files, spec)) if name == FILES else "" if name is None else values[name]
+        filled += literal + value
+    return filled
+
+
+def _matching(files: Sequence[str], patterns: str | None) -> list[str]:
+    """The files whose names match one of the patterns (``*.py,*.pyi``); none of them reads as an option."""
+    wanted = (patterns or "*").split(",")
+    found = [f for f in files if any(fnmatchcase(f.rpartition("/")[2], pattern) for pattern in wanted)]
+    return [f"./{file}" if file.startswith("-") else file for file in found]
+
+
+def advice_on_length(said: str) -> str:
+    """Return what to do where the system refused a command line; "" if it did not."""
+    if "Argument list too long" not in said:
+        return ""
+    return (
+        " One argument can hold 128 KiB: hand over a file instead of its content ({prompt} and {diff} name "
+        "files: `tool < {prompt}`), and long lists of files word by word ({files} as a word of its own)."
     )
 
 

@@ -84,6 +84,8 @@ class Evaluator:
     test_timeout: float = 120.0
     #: False: nothing is fetched; only reviews that were made elsewhere can be scored, by matching.
     repository: bool = True
+    #: Whether comments outside the diff are left out of reviews.
+    only_diff: bool = False
     _evaluations: dict[str, Evaluation] = field(default_factory=dict)
 
     def review(self, instance: Instance, repeat: int = 1, arm: str = "review") -> Review:

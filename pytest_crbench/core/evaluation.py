@@ -12,7 +12,7 @@ from . import digest, records
 from .errors import ReviewerError, StageError, outside_failure
 from .ground import Ground
 from .hidden_tests import HiddenTests
-from .identity import told_apart, unmeasured
+from .identity import told_apart, unmeasured, within_diff
 from .match_stage import matching_key, matching_of, verdict_by_matching
 from .model import Changes, Key, Review, Revision, Verdict
 from .secrets import scrubbed_patch
@@ -53,6 +53,7 @@ class Evaluation(Ground):
                 "reviewer": dict(self.owner.parts.reviewer.fingerprint),
                 "repeat": self.repeat,
                 "arm": self.arm,
+                **({"comments": "diff"} if self.owner.only_diff else {}),
             }
         )
 
@@ -95,6 +96,8 @@ class Evaluation(Ground):
         self.owner.places.store.permit()
         try:
             review = self.owner.parts.reviewer.review(task)
+            if self.owner.only_diff:
+                review = within_diff(review)
             record = records.reviewed(review)
         except StageError as error:
             self.log(f"review {self.repeat}: {error.status.value}: {error}")

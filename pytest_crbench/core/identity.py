@@ -68,3 +68,11 @@ def told_apart(review: Review) -> Review:
             used.add(name)
         comments.append(replace(comment, id=name))
     return replace(review, comments=tuple(comments))
+
+
+def within_diff(review: Review) -> Review:
+    """Leave out the comments outside the diff, and count them."""
+    kept = tuple(comment for comment in review.comments if "outside-diff" not in comment.flags)
+    left_out = len(review.comments) - len(kept)
+    counted = {**review.noted, "outside-diff left out": left_out} if left_out else review.noted
+    return replace(review, comments=kept, noted=counted)

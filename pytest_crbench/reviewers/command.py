@@ -10,24 +10,25 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from ..core import commands
+from ..core.diffs import DiffMap
+from ..core.model import Review
 from ..core.secrets import passed_through, scrub, scrubbed
 from ..core.text import clean
 from . import host
 from .reading import read_review
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import PurePath
 
     from ..core.commands import Template
     from ..core.enclosure import Enclosure
-    from ..core.model import Review
     from ..core.processes import Completed
     from .options import ReviewerOptions
     from .protocol import ReviewTask
 
 #: Beside ``{cwd}``, the folder that pytest was started in, and ``{python}``, the interpreter that runs it.
-PLACEHOLDERS = ("base", "head", "diff", "workspace", "out", "title", "body")
+PLACEHOLDERS = ("base", "head", "diff", "workspace", "out", "title", "body", commands.FILES)
 _WHAT = "--crbench-reviewer=cmd:"
 #: Names in the folder that a program is given.
 _REPOSITORY, _DIFF, _REVIEW = "repository", "change.diff", "review"
@@ -66,15 +67,19 @@ class CommandReviewer:
             ReviewerError: ``crashed``, ``timeout``, ``unreadable`` or ``empty``.
             InfraError: if the private copy cannot be made, or the output cannot be kept.
         """
+        files = [file.new for file in DiffMap(task.diff).files if file.new is not None]
+        if not self.template.files(files):
+            said = "no changed file is left at head that the command asks for: the program was not run"
+            return Review((), self.name, warnings=(said,), noted={"not run: no file to look at": 1})
         with commands.private_folder() as folder:
             with commands.filling(folder):
                 task.checkout(folder / _REPOSITORY)
                 (folder / _DIFF).write_bytes(task.diff)
             if self.enclosure is None:
-                done, raw = self._on_host(task, folder)
+                done, raw = self._on_host(task, folder, files)
                 root: PurePath = folder
             else:
-                done, raw = self._enclosed(task, folder, self.enclosure)
+                done, raw = self._enclosed(task, folder, files, self.enclosure)
                 root = PurePosixPath(self.enclosure.root)
             return read_review(
                 raw,
@@ -86,9 +91,9 @@ class CommandReviewer:
                 duration=done.duration,
             )
 
-    def _on_host(self, task: ReviewTask, folder: Path) -> tuple[Completed, bytes]:
+    def _on_host(self, task: ReviewTask, folder: Path, files: Sequence[str]) -> tuple[Completed, bytes]:
         return host.execute(
-            self.template.fill(_values(task, folder)),
+            self.template.fill(_values(task, folder), files),
             shown=self.template.words,
             cwd=folder / _REPOSITORY,
             env=commands.environment(self.options.environment, folder / "tmp"),
@@ -98,11 +103,13 @@ class CommandReviewer:
             log=task.log,
         )
 
-    def _enclosed(self, task: ReviewTask, folder: Path, enclosure: Enclosure) -> tuple[Completed, bytes]:
+    def _enclosed(
+        self, task: ReviewTask, folder: Path, files: Sequence[str], enclosure: Enclosure
+    ) -> tuple[Completed, bytes]:
         options, shown = self.options, self.template.words
         host.begin(shown, task.directory, task.log)
         ended = enclosure.run(
-            self.template.fill(_values(task, PurePosixPath(enclosure.root))),
+            self.template.fill(_values(task, PurePosixPath(enclosure.root)), files),
             folder=folder,
             cwd=_REPOSITORY,
             env=commands.variables(options.environment),

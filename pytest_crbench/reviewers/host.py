@@ -8,6 +8,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from ..core import processes
+from ..core.commands import advice_on_length
 from ..core.enclosure import NOT_A_FILE, Ended, Written
 from ..core.errors import InfraError, ReviewerError, outside_failure
 from ..core.secrets import passed_through, scrub
@@ -60,8 +61,8 @@ def execute(
                 reason="processes",
             ) from error
         raise ReviewerError(
-            f"the reviewer cannot be started: {printable(shown[0])}: {error.strerror}. Is it an executable "
-            "for this machine?",
+            f"the reviewer cannot be started: {printable(shown[0])}: {error.strerror}."
+            + (advice_on_length(error.strerror or "") or " Is it an executable for this machine?"),
             reason="crashed",
         ) from error
     written = None if out is None else _output(out, options.output_limit)
@@ -152,8 +153,8 @@ def _judge(
             "--crbench-reviewer-exit-ok=0,1."
         )
     raise ReviewerError(
-        f"the reviewer {program} {_ending(done.returncode)}: {said}. {advice} All that it said: "
-        f"{directory / where}",
+        f"the reviewer {program} {_ending(done.returncode)}: {said}. {advice}{advice_on_length(said)} "
+        f"All that it said: {directory / where}",
         reason="crashed",
     )
 

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -186,6 +187,15 @@ for name in ('.aider.conf.yml', '.claude/settings.json', '.codex/log/x', 'src/.c
     task = make_task(tmp_path, head, [COMMENT])
     agent = load(f"cmd:{sys.executable} {script(tmp_path, body)}", AgentOptions())
     assert set(left(task, agent.revise(task))) == {"b.txt", "src/.claude/kept", ".claude/settings.json"}
+
+
+def test_a_prompt_that_is_no_argument(tmp_path: Path) -> None:
+    """One argument holds 128 KiB; the prompt is a file, which has no such limit."""
+    task = make_task(tmp_path, HEAD, [replace(COMMENT, body=f"{n} " + "x" * 7000) for n in range(40)])
+    with pytest.raises(AgentError, match=r"exit status 126.*Argument list too long.*`tool < {prompt}`"):
+        load("""cmd:sh -c 'exec /bin/echo "$(cat {prompt})"'""", AgentOptions()).revise(task)
+    revision = load("cmd:sh -c 'wc -c < {prompt} > size'", AgentOptions()).revise(task)
+    assert int(left(task, revision)["size"]) > 128 * 1024
 
 
 def test_a_program_that_is_killed_is_an_agent_error(tmp_path: Path) -> None:

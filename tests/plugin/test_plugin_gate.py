@@ -237,3 +237,22 @@ def test_errors_of_the_reviewer_are_repeated_when_asked(folder: Path, mixed: Pat
     odd = run(folder, mixed, cache, *asked, "--crbench-resume", "--crbench-rerun-errors=some")
     assert odd.status == 4
     assert "expected one of outside, all" in odd.output
+
+
+def test_comments_outside_the_diff_are_left_out_when_asked(folder: Path, mixed: Path, cache: Path) -> None:
+    said = [
+        {"path": "shop/__init__.py", "lines": [1, 1], "body": "Not of this change."},
+        {"path": "shop/name_.py", "lines": [2, 2], "body": "x", "suggestion": '    return "name"'},
+    ]
+    (folder / "tool.sh").write_text(f"cat <<'END'\n{json.dumps(said)}\nEND\n")
+    asked = ("--crbench-reviewer=cmd:sh {cwd}/tool.sh", *HUMAN[1:])
+    every = run(folder, mixed, cache, *asked, "-k", "second")
+    assert "2 on 1 pull request (2.0 each), 1 outside the diff" in every.output
+    diff = run(folder, mixed, cache, *asked, "-k", "second", "--crbench-comments=diff")
+    assert diff.statuses() == {"second::name": "passed"}
+    (row,) = diff.results()["verdicts"]
+    assert (row["review"]["comments"], row["review"]["noted"]) == (1, {"outside-diff left out": 1})
+    assert "1 outside-diff left out" in diff.output
+    mixed_up = run(folder, mixed, cache, *asked, "-k", "second", "--crbench-resume", "--crbench-comments=all")
+    assert mixed_up.status == 4
+    assert "comments" in mixed_up.output

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +147,45 @@ def test_a_linter_that_exits_1(format: str, script: Any, project: Any, tmp_path:
     assert "--crbench-reviewer-exit-ok=0,1" in str(error)
     error = failed(script(f"{body}2)", format="auto"), project.task(tmp_path / "run"))
     assert "exit-ok=0,1" not in str(error)
+
+
+def test_the_changed_files(script: Any, project: Any, tmp_path: Path) -> None:
+    """Deletions are left out; patterns look at names; within a word the list is quoted for a shell."""
+    body = "print(json.dumps([{'body': json.dumps(sys.argv[1:])}]))"
+    template = "{files} -- {files:*.py} 'sh {files:*.py,*.bin}'"
+    (comment,) = script(body, template).review(project.task(tmp_path / "run")).comments
+    python, both = ["app/core.py", "app/täst.py"], ["app/core.py", "app/täst.py", "data.bin"]
+    assert json.loads(comment.body) == [*both, "--", *python, "sh app/core.py 'app/täst.py' data.bin"]
+
+
+def test_a_file_that_is_called_like_an_option(script: Any, project: Any, tmp_path: Path) -> None:
+    diff = b"".join(
+        b"diff --git a/%s b/%s\n--- a/%s\n+++ b/%s\n@@ -1 +1 @@\n-a\n+b\n" % ((name,) * 4)
+        for name in (b"--config=evil.toml", b"a b;$(touch pwned).py")
+    )
+    body = "print(json.dumps([{'body': json.dumps(sys.argv[1:])}]))"
+    task = project.task(tmp_path / "run", diff=diff)
+    (comment,) = script(body, "{files} 'sh {files}'").review(task).comments
+    assert json.loads(comment.body) == [
+        "./--config=evil.toml",
+        "a b;$(touch pwned).py",
+        "sh ./--config=evil.toml 'a b;$(touch pwned).py'",
+    ]
+
+
+def test_without_a_file_to_look_at_nothing_is_run(script: Any, project: Any, tmp_path: Path) -> None:
+    """A linter without a file would take the whole tree, or its standard input."""
+    review = script("sys.exit(9)", "{files:*.rs}").review(project.task(tmp_path / "run"))
+    assert (review.comments, list(review.noted)) == ((), ["not run: no file to look at"])
+    assert "was not run" in review.warnings[0]
+
+
+def test_an_argument_that_is_too_long(script: Any, project: Any, tmp_path: Path) -> None:
+    task = project.task(tmp_path / "run")
+    request = replace(task.pull_request, body="x" * 200_000)
+    error = failed(script("print('[]')", "{body}"), replace(task, pull_request=request))
+    assert "Argument list too long. One argument can hold 128 KiB" in str(error)
+    assert "executable" not in str(error)
 
 
 def test_exit_statuses_that_mean_fine(script: Any, project: Any, tmp_path: Path) -> None:
