@@ -48,6 +48,12 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         action="store_true",
         help="record the result in the [validation] table of each instance that holds",
     )
+    parser.add_argument(
+        "--accept",
+        action="store_true",
+        help="where a check names no exception yet, write the one that its test ends with at head into the "
+        "instance (expect); look at the lines first",
+    )
     add_sandbox_options(parser)
     parser.set_defaults(run=run)
     return parser
@@ -86,13 +92,26 @@ def run(args: argparse.Namespace) -> int:
             "checks": [v.to_json() for vs in found for v in vs],
         }
         write_json(args.json, report)
-    if args.write:
-        from ..datasets.record import write_validation
-
-        for instance, validations in zip(instances, found, strict=True):
-            if all(v.holds for v in validations):
-                write_validation(instance, validations, args.repeats, described)
+    _write(args, instances, found, described)
     return _conclude([v for vs in found for v in vs], len(instances), args.repeats, described)
+
+
+def _write(
+    args: argparse.Namespace,
+    instances: list[Instance],
+    found: list[list[Validation]],
+    described: dict[str, Any],
+) -> None:
+    from ..datasets.record import write_expected, write_validation
+
+    for instance, validations in zip(instances, found, strict=True):
+        if args.accept:
+            silent = {check.id for check in instance.checks if not check.expect}
+            write_expected(
+                instance, {v.check: v.exception for v in validations if v.holds and v.check in silent}
+            )
+        if args.write and all(v.holds for v in validations):
+            write_validation(instance, args.repeats, described)
 
 
 def _validate(
@@ -124,7 +143,7 @@ def _validate(
                 under_way: list[Future[list[Validation]]] = []
                 try:
                     for instance in instances:
-                        under_way.append(pool.submit(_one, evaluator, instance, args.repeats, stopped))
+                        under_way.append(pool.submit(_one, evaluator, instance, args, stopped))
                     for one in under_way:
                         # Not in one wait without end: a signal that the system gives to another thread does
                         # not wake this one, which alone may act on it.
@@ -155,7 +174,7 @@ def _raise_first(under_way: list[Future[list[Validation]]]) -> None:
             one.result()
 
 
-def _one(evaluator: Any, instance: Instance, repeats: int, stopped: Event) -> list[Validation]:
+def _one(evaluator: Any, instance: Instance, args: argparse.Namespace, stopped: Event) -> list[Validation]:
     from ..core.validate import validate
     from ..runners.static import needs_tree_on_path
 
@@ -169,7 +188,8 @@ def _one(evaluator: Any, instance: Instance, repeats: int, stopped: Event) -> li
         fixed=evaluation.fixed,
         capture=evaluator.parts.capture,
         needs_tree=needs_tree_on_path,
-        repeats=repeats,
+        repeats=args.repeats,
+        accept=args.accept,
         before_each=go_on,
     )
     return list(validations)
@@ -177,13 +197,14 @@ def _one(evaluator: Any, instance: Instance, repeats: int, stopped: Event) -> li
 
 def _print(validations: list[Validation]) -> None:
     for v in validations:
-        mark = "holds" if v.holds else "FLAKY" if v.flaky else "  ?  " if v.unknown else "FAILS"
+        asked = v.unknown or v.unconfirmed
+        mark = "holds" if v.holds else "FLAKY" if v.flaky else "  ?  " if asked else "FAILS"
         name = f"{v.instance}::{v.check}"
         source = f"{many(v.modules, 'module')} of the tree" if v.modules else "reads the tree"
         source = source if v.head else "not run"
         print(f"  {mark}  {name:<58} {v.head[0] if v.head else '-':<28} {source}", flush=True)
-        for problem in v.problems:
-            print(f"         {problem}", flush=True)
+        for line in (*v.lines, *v.problems):
+            print(f"         {line}", flush=True)
 
 
 def _conclude(found: list[Validation], instances: int, repeats: int, described: dict[str, Any]) -> int:
@@ -197,10 +218,13 @@ def _conclude(found: list[Validation], instances: int, repeats: int, described: 
     )
     if flaky:
         print(f"crbench: flaky, quarantine them: {', '.join(flaky)}")
-    broken = [v for v in bad if not v.flaky and not v.unknown]
+    unconfirmed = [f"{v.instance}::{v.check}" for v in bad if v.unconfirmed]
+    if unconfirmed:
+        print(f"crbench: to be confirmed (see above): {', '.join(unconfirmed)}")
+    broken = [v for v in bad if not v.flaky and not v.unknown and not v.unconfirmed]
     if broken:
         print("crbench: broken: " + ", ".join(f"{v.instance}::{v.check}" for v in broken))
-    if flaky or broken:
+    if flaky or broken or unconfirmed:
         print("crbench: FAILED", file=sys.stderr)
         return 1
     if bad:

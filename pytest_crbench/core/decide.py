@@ -10,6 +10,7 @@ from .text import printable
 
 if TYPE_CHECKING:
     from ..runners.protocol import Observation
+    from .model import Check
 
 DISK_FULL = (
     "the disk under the sandbox is full, and a test that cannot write says nothing of a review. Free some "
@@ -74,6 +75,21 @@ def check_head(head: Observation) -> None:
             f"the hidden test does not fail in its call phase at the unmodified head ({head.outcome}: "
             f"{printable(head.message)})",
             reason=f"head-{head.outcome}",
+        )
+
+
+def check_expected(check: Check, exception: str, message: str) -> None:
+    """Accept a failure at head only if it is the one that the instance expects, where it expects one.
+
+    Raises:
+        InvalidInstanceError: the hidden test ends with another exception, so it fails for another reason.
+    """
+    if check.expect and exception != check.expect:
+        raise InvalidInstanceError(
+            f"at the unmodified head the hidden test ends with {printable(exception, 80)} "
+            f"({printable(message, 160)}), but the instance expects {check.expect}: the environment has "
+            "drifted, or `expect` is wrong. See crbench validate",
+            reason="head-exception",
         )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from . import digest
-from .decide import check_head, verdict_of
+from .decide import check_expected, check_head, verdict_of
 from .errors import InvalidInstanceError, StageError
 from .model import Changes
 from .status import Status
@@ -157,7 +157,9 @@ class HiddenTests:
             return {"exception": head.exception, "message": head.message}
 
         name = f"controls/{evaluation.owner.parts.backend.name}/{key[:2]}/{key}"
-        evaluation.owner.places.shared.stage(name, key, compute, log=evaluation.log).unwrap()
+        seen = evaluation.owner.places.shared.stage(name, key, compute, log=evaluation.log).unwrap()
+        # Not in the stage: what an instance expects may be written down after its control was recorded.
+        check_expected(check, seen["exception"], seen["message"])
 
     def _effective(self, changes: Changes) -> tuple[Changes, list[str]]:
         """Put back what would steer the test run, unless one of the instance's comments is about it."""

@@ -153,7 +153,9 @@ class Check:
 
     ``test`` is the source of the test file that stands for the comment; "" if there is none: such a check
     can be matched, not run. ``category`` is one of `Category` where there is a test, else the dataset's own
-    word. ``facets`` adds to, and overrides, what results of this check are grouped by.
+    word. ``expect`` is the class name of the exception that the test ends with at head; "" if the instance
+    does not say: it is no part of the digest. ``facets`` adds to, and overrides, what results of this check
+    are grouped by.
     """
 
     id: str
@@ -162,6 +164,7 @@ class Check:
     category: str
     test: str
     digest: str
+    expect: str = ""
     facets: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -184,6 +187,8 @@ class Instance:
     #: Digest of what reviewers and agents see: the trees, title and body; not of tests or comments.
     request_digest: str = ""
     path: Path | None = None
+    #: What makes base and head, whatever the instance is called and says of them; "" if that is not known.
+    sides: str = ""
     #: Comments that experts have rejected: a review is not measured by them, but hits are counted.
     rejected: tuple[ReviewComment, ...] = ()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from .errors import StageError
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 class Validation:
     """What was found of one check. ``problems`` is empty if it holds; ``flaky`` if its runs disagreed.
 
+    ``lines`` are for people: what failed on each side, with the line of the test. ``unconfirmed``: all is
+    well, but nobody has said yet that ``exception`` is the one to expect.
+
     ``head`` and ``fixed`` say what each run showed, e.g. ``failed (AssertionError)``. ``modules`` is the
     least number of modules that a run at fixed imported from the tree; 0 is right only for a test that
     imports none of them.
@@ -40,6 +43,8 @@ class Validation:
     problems: tuple[str, ...] = ()
     #: Network, engine or disk failed: nothing is known about the check.
     unknown: bool = False
+    unconfirmed: bool = False
+    lines: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -54,10 +59,12 @@ class Validation:
             "holds": self.holds,
             "flaky": self.flaky,
             "unknown": self.unknown,
+            "unconfirmed": self.unconfirmed,
             "problems": list(self.problems),
             "head": list(self.head),
             "fixed": list(self.fixed),
             "exception": self.exception,
+            "lines": list(self.lines),
             "modules_from_tree": self.modules,
             "seconds": round(self.seconds, 3),
         }
@@ -70,6 +77,7 @@ def validate(
     capture: Callable[[Tree, Path], bytes],
     needs_tree: Callable[[str], bool],
     repeats: int,
+    accept: bool,
     before_each: Callable[[], None],
 ) -> Iterator[Validation]:
     """Validate every check of one instance.
@@ -80,6 +88,7 @@ def validate(
         capture: makes the patch of an edited tree, for the no-op revision.
         needs_tree: whether a test's source imports anything that the tree could provide.
         repeats: runs of each test at head and at fixed.
+        accept: whether the exception at head is taken as the expected one where the instance names none.
         before_each: called before every run; what it raises ends the validation.
     """
     instance, tests = evaluation.instance, HiddenTests(evaluation)
@@ -87,6 +96,8 @@ def validate(
         head, after = evaluation.trees.head, fixed()
         noop = capture(head, head.path)
         whole = () if noop == b"" else (f"a revision that changes nothing has {len(noop)} bytes of patch",)
+        if evaluation.trees.base.digest == head.digest:
+            whole = (*whole, "base and head are the same tree: correct [source]")
     except StageError as error:
         for check in instance.checks:
             yield _failed(instance, check, error)
@@ -101,7 +112,47 @@ def validate(
             yield _failed(instance, check, error)
             continue
         problems = (*whole, *_misplaced(evaluation, check))
-        yield _judge(tests, check, found[:repeats], found[repeats:], needs_tree(check.test), problems)
+        judged = _judge(tests, check, found[:repeats], found[repeats:], needs_tree(check.test), problems)
+        yield _expected(check, judged, accept=accept)
+
+
+#: What a mistake in a test raises, or an interpreter that is too new for it, more often than a concern.
+_OWN_MISTAKES = frozenset(
+    {
+        "ImportError",
+        "IndentationError",
+        "ModuleNotFoundError",
+        "NameError",
+        "SyntaxError",
+        "TabError",
+        "UnboundLocalError",
+    }
+)
+
+
+def _expected(check: Check, found: Validation, *, accept: bool) -> Validation:
+    """Compare the exception at head with the one that the instance expects, or ask for it."""
+    seen = found.exception
+    if not found.holds or seen == check.expect:
+        return found
+    if check.expect:
+        return replace(
+            found,
+            problems=(
+                f"at head it fails with {seen}, but the instance expects {check.expect}: it fails for "
+                "another reason than when that was written. If this is the concern, correct `expect`",
+            ),
+        )
+    if seen in _OWN_MISTAKES:
+        said = (
+            f"at head it fails with {seen}, as a test does that is wrong or too old for its interpreter. "
+            f'If the comment is about that, write expect = "{seen}" into its [[comment]]'
+        )
+    elif accept:
+        return found
+    else:
+        said = f"is {seen} at this line what the comment is about? Then --accept writes it down as expected"
+    return replace(found, problems=(said,), unconfirmed=True)
 
 
 def _failed(instance: Instance, check: Check, error: StageError) -> Validation:
@@ -119,10 +170,20 @@ def _misplaced(evaluation: Evaluation, check: Check) -> Iterator[str]:
     where = "head" if comment.side == "right" else "base"
     if not file.is_file():
         yield f"the comment is about {comment.path}, which {where} does not have"
-    elif comment.lines is not None:
+        return
+    if comment.lines is not None:
         count = len(file.read_bytes().splitlines())
         if comment.lines[1] > count:
             yield f"the comment names line {comment.lines[1]} of {comment.path}, which has {count} at {where}"
+            return
+    if evaluation.diff is not None and not evaluation.diff.shows(comment.path, comment.side, comment.lines):
+        shown = f"{_lines(comment.lines)} of {comment.path}" if comment.lines else comment.path
+        yield f"the comment is about {shown}, which the diff of the pull request does not show"
+
+
+def _lines(lines: tuple[int, int]) -> str:
+    first, last = lines
+    return f"line {first}" if first == last else f"lines {first}-{last}"
 
 
 def _judge(
@@ -155,7 +216,20 @@ def _judge(
         seconds=sum(o.duration for o in [*head, *fixed]) / (len(head) + len(fixed)),
         flaky=flaky,
         problems=tuple(found),
+        lines=tuple(_failing(check, "head", head) + _failing(check, "fixed", fixed)),
     )
+
+
+def _failing(check: Check, where: str, runs: list[Observation]) -> list[str]:
+    """Say which line of the test failed on a side, and with what message; nothing if it passed there."""
+    observed = next((o for o in runs if o.exception), None)
+    if observed is None:
+        return []
+    source = check.test.splitlines()
+    said = printable(observed.message, 160)
+    if not 0 < observed.line <= len(source):
+        return [f"{where}: {said}"]
+    return [f"{where}, line {observed.line}: {printable(source[observed.line - 1].strip(), 120)}  # {said}"]
 
 
 def _shown(observed: Observation) -> str:

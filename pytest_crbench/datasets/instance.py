@@ -7,7 +7,7 @@ import os
 import sys
 import tomllib
 from dataclasses import asdict
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -55,9 +55,9 @@ def read_toml(file: Path, model: type[Model], problems: Problems) -> Model | Non
 def load_instance(folder: Path, dataset: str, problems: Problems) -> Instance | None:
     """Load the instance in ``folder``; None if it is broken, with the reasons in ``problems``.
 
-    The digest of the instance covers all of its file but ``[validation]``, its tests, and the content of
-    the folders and patches that it names. The digest of a check covers what decides its verdict: test,
-    comment, language, base, head and environment (not ``fixed``, nor what results are grouped by).
+    The digest of the instance covers all of its file but ``[validation]`` and ``expect``, its tests, and the
+    content of the folders and patches that it names. The digest of a check covers what decides its verdict:
+    test, comment, language, base, head and environment (not ``fixed``, nor what results are grouped by).
     """
     file = folder / "instance.toml"
     data = read_toml(file, InstanceFile, problems)
@@ -68,6 +68,10 @@ def load_instance(folder: Path, dataset: str, problems: Problems) -> Instance | 
     _check_environment(file, data.environment, problems)
     source, contents = _source(file, data, problems)
     tests = _comments(file, data, problems)
+    if len(problems.found) == before and source.kind != "git+patch":
+        base, head = _sides(source, contents)
+        if base == head:
+            problems.add(file, "source.head", words("what source.base is"), "another state than base")
     if len(problems.found) > before:
         return None
     environment = Environment(
@@ -79,7 +83,12 @@ def load_instance(folder: Path, dataset: str, problems: Problems) -> Instance | 
         as_of=data.created_at,
         network=data.environment.network,
     )
-    written = data.model_dump(mode="json", by_alias=True, exclude={"validation"}, exclude_defaults=True)
+    written = data.model_dump(
+        mode="json",
+        by_alias=True,
+        exclude={"validation": True, "comment": {"__all__": {"expect"}}},
+        exclude_defaults=True,
+    )
     decides = {
         "language": data.language,
         "source": {k: v for k, v in written["source"].items() if not k.startswith("fixed")},
@@ -107,7 +116,17 @@ def load_instance(folder: Path, dataset: str, problems: Problems) -> Instance | 
             }
         ),
         path=folder,
+        sides=digest.of(_sides(source, contents)),
     )
+
+
+def _sides(source: Source, contents: dict[str, str]) -> list[object]:
+    """Return what makes base and head: their content or ids, not where they come from."""
+    if source.kind == "tree":
+        return [contents["base"], contents["head"]]
+    if source.kind == "git+patch":
+        return [source.base, contents["patch"]]
+    return [getattr(side, "sha256", side) for side in (source.base, source.head)]
 
 
 def _check(table: CommentTable, test: str, decides: dict[str, Any]) -> Check:
@@ -127,6 +146,7 @@ def _check(table: CommentTable, test: str, decides: dict[str, Any]) -> Check:
         category=table.category,
         test=test,
         digest=digest.of({**decides, "comment": asdict(comment), "test": test}),
+        expect=table.expect or "",
     )
 
 
@@ -134,9 +154,13 @@ def _check_date(file: Path, data: InstanceFile, problems: Problems) -> None:
     if data.created_at is None:
         return
     try:
-        date.fromisoformat(data.created_at)
+        day = date.fromisoformat(data.created_at)
     except ValueError:
         problems.add(file, "created_at", data.created_at, "a day that exists, as YYYY-MM-DD")
+        return
+    # Somewhere on earth it is tomorrow already.
+    if day > datetime.now(UTC).date() + timedelta(days=1):
+        problems.add(file, "created_at", data.created_at, "a day that has come")
 
 
 def _check_environment(file: Path, table: EnvironmentTable, problems: Problems) -> None:

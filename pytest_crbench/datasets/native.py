@@ -50,6 +50,7 @@ def load(path: Path) -> Dataset:
     loaded = [load_instance(f, about.name, problems) for f in folders]
     instances = tuple(i for i in loaded if i is not None)
     _check_ids(instances, problems)
+    _check_tests(instances, problems)
     problems.raise_if_any(path)
     content = {"name": about.name, "notice": about.notice, "instances": [[i.id, i.digest] for i in instances]}
     return Dataset(
@@ -94,3 +95,17 @@ def _check_ids(instances: tuple[Instance, ...], problems: Problems) -> None:
         if other is not instance and instance.path is not None:
             where = words(f"{instance.id!r}, which {other.path} has too")
             problems.add(instance.path / "instance.toml", "id", where, "an id unique in its dataset")
+
+
+def _check_tests(instances: tuple[Instance, ...], problems: Problems) -> None:
+    """Refuse a hidden test that stands twice for the same change: it would count twice."""
+    first: dict[tuple[str, str], str] = {}
+    for instance in instances:
+        for index, check in enumerate(instance.checks):
+            name = f"{instance.id}::{check.id}"
+            other = first.setdefault((instance.sides, check.test), name)
+            if other != name and instance.path is not None:
+                found = words(f"the test of {other}, of the same base and head")
+                problems.add(
+                    instance.path / "instance.toml", f"comment[{index}].test", found, "a test of its own"
+                )

@@ -1,4 +1,4 @@
-"""Writes what a validation found into the ``[validation]`` table of an instance's file."""
+"""Writes what a validation found into an instance's file: ``[validation]``, and ``expect`` of a comment."""
 
 from __future__ import annotations
 
@@ -12,18 +12,59 @@ from ..core.store import write_atomic
 from ..core.text import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from ..core.model import Instance
-    from ..core.validate import Validation
 
 _HEADING = re.compile(r"^\[validation\][ \t]*(?:#[^\n]*)?$", re.MULTILINE)
+_TEST = re.compile(r"^([ \t]*)test[ \t]*=[^\n]*(?:\n|\Z)", re.MULTILINE)
 _NEXT = re.compile(r"^\[|\Z", re.MULTILINE)
 
 
-def write_validation(
-    instance: Instance, found: Iterable[Validation], repeats: int, sandbox: Mapping[str, Any]
-) -> None:
+def write_expected(instance: Instance, exceptions: Mapping[str, str]) -> None:
+    """Write the expected exception of each check of ``exceptions``; nothing else of the file changes.
+
+    Raises:
+        UsageError: if a comment is written in a way that a line cannot be added to.
+        InfraError: if the file cannot be written.
+    """
+    if instance.path is None or not exceptions:
+        return
+    path = instance.path / "instance.toml"
+    text = path.read_bytes().decode()
+    for index, check in enumerate(instance.checks):
+        if check.id not in exceptions:
+            continue
+        added = _with_expected(text, index, exceptions[check.id])
+        if added is None:
+            raise UsageError(
+                f"{path}, key 'comment[{index}]': found in another form than a table [[comment]] with its "
+                f"test on a line of its own; write expect = {_string(exceptions[check.id])} into it"
+            )
+        text = added
+    write_atomic(path, text.encode())
+
+
+def _with_expected(text: str, index: int, exception: str) -> str | None:
+    """Add the line below the test of a comment; None if no place gives the table that it should.
+
+    What looks like the line of the test may be a line of a text: only the parser can tell.
+    """
+    table = tomllib.loads(text)
+    table["comment"][index]["expect"] = exception
+    for line in _TEST.finditer(text):
+        end = "\r\n" if line[0].endswith("\r\n") else "\n"
+        before = text[: line.end()] if line[0].endswith("\n") else text[: line.end()] + end
+        added = f"{before}{line[1]}expect = {_string(exception)}{end}{text[line.end() :]}"
+        try:
+            if tomllib.loads(added) == table:
+                return added
+        except tomllib.TOMLDecodeError:
+            continue
+    return None
+
+
+def write_validation(instance: Instance, repeats: int, sandbox: Mapping[str, Any]) -> None:
     """Replace the ``[validation]`` table of ``instance.toml``; nothing else of the file changes.
 
     Raises:
@@ -38,7 +79,6 @@ def write_validation(
         f"digest = {_string(instance.digest)}",
         f"sandbox = {_string(str(sandbox.get('name')))}",
         f"repeats = {repeats}",
-        "exceptions = { " + ", ".join(f"{_key(v.check)} = {_string(v.exception)}" for v in found) + " }",
     ]
     kept = _without_table(path.read_text("utf-8"))
     if kept is None:
@@ -66,10 +106,6 @@ def _without_table(text: str) -> str | None:
             except tomllib.TOMLDecodeError:
                 continue
     return None
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _string(name)
 
 
 def _string(text: str) -> str:

@@ -144,6 +144,11 @@ class CommentTable(_Strict):
     body: Text = Field(description="what the reviewer says, not empty")
     suggestion: str | None = Field(default=None, description="the text that replaces exactly `lines` of head")
     test: Relative = Field(description="a test file, relative to the instance's folder")
+    expect: str | None = Field(
+        default=None,
+        pattern=r"^\S{1,200}$",
+        description="the class name of the exception that the test ends with at head, such as AssertionError",
+    )
 
 
 class InstanceFile(_Strict):

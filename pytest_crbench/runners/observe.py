@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from typing import TYPE_CHECKING, Any
 
 from ..core.text import printable
@@ -81,6 +82,7 @@ def observe(
         bent=printable(bent),
         exception=printable(exception),
         message=printable(message, _CLIPPED),
+        line=_failing_line(str(result["output"]), hidden) if exception else 0,
         modules=len(inside),
         foreign={n: f for n, f in loaded.items() if not _below(f, roots) and n not in _COMMON} or None,
         log=str(result["output"]).encode() + _legend(hidden, must_pass, must_fail, outcome, ending),
@@ -158,6 +160,12 @@ def _outcome(records: Records, hidden: str, expected: frozenset[str]) -> tuple[O
     if passed and expected <= bare and collected <= passed and passed <= torn_down:
         return "passed", "", ""
     return "absent", "", "not every test of the file has a recorded pass of its call phase"
+
+
+def _failing_line(output: str, hidden: str) -> int:
+    """Find the first line of the test file in what pytest printed: for people, so printed text is enough."""
+    found = re.search(rf"^(?:\S*/)?{re.escape(hidden)}:(\d{{1,7}}): ?", output, re.MULTILINE)
+    return int(found[1]) if found else 0
 
 
 def _name(test: Any) -> str:

@@ -22,11 +22,12 @@ class Observation:
     """What one run of a hidden test showed.
 
     ``outcome`` is that of the named test; ``exception`` the class name it ended with, ``message`` its first
-    line. ``canaries``: "behaved", "bent" (one said the opposite of what it must, or what was recorded
-    contradicts itself: see ``bent``) or "absent" (the run ended before the last of them). ``foreign`` maps
-    modules that the tree should have provided to the files they came from instead; ``modules`` counts those
-    that came from the tree. ``limits`` names the limits of the sandbox that were reached meanwhile, whatever
-    the test made of it: "memory", "processes", "disk".
+    line, ``line`` the line of the test file that failed (0 if that is not known). ``canaries``: "behaved",
+    "bent" (one said the opposite of what it must, or what was recorded contradicts itself: see ``bent``) or
+    "absent" (the run ended before the last of them). ``foreign`` maps modules that the tree should have
+    provided to the files they came from instead; ``modules`` counts those that came from the tree. ``limits``
+    names the limits of the sandbox that were reached meanwhile, whatever the test made of it: "memory",
+    "processes", "disk".
     """
 
     outcome: Outcome
@@ -36,6 +37,7 @@ class Observation:
     bent: str = ""
     exception: str = ""
     message: str = ""
+    line: int = 0
     modules: int = 0
     foreign: Mapping[str, str] | None = None
     log: bytes = b""

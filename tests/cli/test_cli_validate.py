@@ -12,9 +12,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from support.benchmarks import Pull, environment, write_dataset
+from support.benchmarks import Pull, environment, run, write_dataset
 
-GOOD = Pull("good", fixable=("price",))
+GOOD = Pull("good", fixable=("price",), expect="AssertionError")
 
 
 def validate(dataset: Path, cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -49,7 +49,6 @@ def test_a_sound_dataset_holds_and_is_recorded(tmp_path: Path, cache: Path) -> N
     assert after.startswith(before.rstrip())
     recorded = tomllib.loads(after)["validation"]
     assert recorded["repeats"] == 2
-    assert recorded["exceptions"] == {"price": "AssertionError"}
     assert validate(dataset, cache, "--write").returncode == 0
     assert (dataset / "good" / "instance.toml").read_text() == after
 
@@ -62,6 +61,71 @@ def test_a_test_that_passes_at_head_is_caught(tmp_path: Path, cache: Path) -> No
     assert "at head it must have failed in its call phase, but passed" in done.stdout
     assert "broken: bad::tax" in done.stdout
     assert "1 of 2 checks" in done.stdout
+
+
+def test_the_expected_exception_is_asked_for_once(tmp_path: Path, cache: Path) -> None:
+    """What --accept writes keeps the rest of the file, and is compared from then on."""
+    source = (
+        "from shop.tax_ import tax\n\n\ndef test_tax():\n    said = tax()\n"
+        "    if said != 'tax':\n        raise ValueError(said)\n"
+    )
+    dataset = broken(tmp_path, source) / "bad"
+    file = dataset / "instance.toml"
+    before = file.read_text()
+    asked = validate(dataset, cache, "--write")
+    assert asked.returncode == 1, asked.stdout
+    assert "head, line 7: raise ValueError(said)  # ValueError: wrong" in asked.stdout
+    assert "is ValueError at this line what the comment is about?" in asked.stdout
+    assert "to be confirmed (see above): bad::tax" in asked.stdout
+    assert file.read_text() == before
+    assert validate(dataset, cache, "--accept").returncode == 0
+    expected = tomllib.loads(before)
+    expected["comment"][0]["expect"] = "ValueError"
+    assert tomllib.loads(file.read_text()) == expected
+    assert [line for line in file.read_text().splitlines() if "expect" not in line] == before.splitlines()
+    assert validate(dataset, cache).returncode == 0
+    test = dataset / "test_tax.py"
+    test.write_text(source.replace("ValueError", "KeyError"))
+    later = validate(dataset, cache, "--accept")
+    assert later.returncode == 1
+    assert "fails with KeyError, but the instance expects ValueError" in later.stdout
+    assert "broken: bad::tax" in later.stdout
+
+
+def test_a_run_measures_nothing_where_head_fails_for_another_reason(tmp_path: Path, cache: Path) -> None:
+    dataset = write_dataset(tmp_path / "data", [GOOD, Pull("bad", fixable=("tax",), expect="ValueError")])
+    done = run(tmp_path, dataset, cache, "--crbench-reviewer=human", "--crbench-agent=suggestions")
+    assert done.statuses() == {"good::price": "passed", "bad::tax": "invalid"}, done.output
+    assert "ends with AssertionError" in done.output
+    assert "the instance expects ValueError" in done.output
+
+
+def test_a_name_that_no_longer_exists_is_pointed_out(tmp_path: Path, cache: Path) -> None:
+    """A test of Python 2 fails at head whatever the code does; at fixed it ends before it gets there."""
+    source = (
+        "from shop.tax_ import tax\n\n\ndef test_tax():\n    assert tax() == 'tax' or unicode(tax()) == 'x'\n"
+    )
+    dataset = broken(tmp_path, source)
+    done = validate(dataset, cache, "--accept", "-k", "bad")
+    assert done.returncode == 1
+    assert "head, line 5: assert tax() == 'tax' or unicode" in done.stdout
+    assert "fails with NameError, as a test does that is wrong" in done.stdout
+    assert "expect" not in (dataset / "bad" / "instance.toml").read_text()
+
+
+def test_places_and_trees_that_are_no_change_are_caught(tmp_path: Path, cache: Path) -> None:
+    dataset = write_dataset(tmp_path / "data", [GOOD, Pull("bad", hard=("tax",), expect="AssertionError")])
+    for side in ("base", "head", "fixed"):
+        (dataset / "bad" / side / "shop" / "old.py").write_text("".join(f"a{n} = {n}\n" for n in range(90)))
+        (dataset / "good" / side / "shop" / "price_.py").open("a").write("\n" * 90)
+    file = dataset / "bad" / "instance.toml"
+    file.write_text(file.read_text().replace('path = "shop/tax_.py"', 'path = "shop/old.py"'))
+    file = dataset / "good" / "instance.toml"
+    file.write_text(file.read_text().replace("lines = [2, 2]", "lines = [50, 51]"))
+    done = validate(dataset, cache, "--repeats=1")
+    assert done.returncode == 1
+    assert "the comment is about line 2 of shop/old.py, which the diff" in done.stdout
+    assert "the comment is about lines 50-51 of shop/price_.py, which the diff" in done.stdout
 
 
 def test_a_flaky_test_is_named(tmp_path: Path, cache: Path) -> None:

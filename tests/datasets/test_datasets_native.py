@@ -38,12 +38,13 @@ test = "test_limit.py"
 """
 
 
-def instance(root, name="one", text=GOOD, test="def test_a():\n    assert 0\n"):
+def instance(root, name="one", text=GOOD, test="def test_{}():\n    assert 0\n"):
     folder = root / name
     folder.mkdir(parents=True)
     (folder / "instance.toml").write_text(textwrap.dedent(text), encoding="utf-8")
     if test is not None:
-        (folder / "test_limit.py").write_text(test, encoding="utf-8")
+        said = test.format(name.replace("-", "_"))
+        (folder / "test_limit.py").write_text(said, encoding="utf-8")
     return folder
 
 
@@ -117,6 +118,7 @@ def test_a_tree_source(tmp_path):
     for place in (folder / "before", tmp_path / "shared", folder / "after"):
         place.mkdir()
         (place / "a.py").write_text("a = 1\n")
+    (tmp_path / "shared" / "a.py").write_text("a = 0\n")
     one = load(tmp_path).instances[0]
     assert (one.source.base, one.source.head) == (folder / "before", tmp_path / "shared")
     (folder / "after" / "a.py").write_text("a = 2\n")
@@ -148,11 +150,12 @@ def test_a_patch_source(tmp_path):
         ('["src"]', '["src", "."]', True, True),
         ("attrs>=22", "attrs>=23", True, True),
         ("2026-01-31", "2026-02-01", True, True),
-        (COMMIT[::-1], COMMIT, True, True),
+        (COMMIT[::-1], COMMIT[1:] + "a", True, True),
         ("Add a limit", "Add limits", False, True),
         ("Error Handling", "Design", False, True),
         ("[[comment]]", '[[comment]]\nlevel = "inline"', False, False),
         ("[[comment]]", "[validation]\nrepeats = 3\n[[comment]]", False, False),
+        ("[[comment]]", '[[comment]]\nexpect = "AssertionError"', False, False),
         ("[pull_request]", f'fixed = "{COMMIT}"\n[pull_request]', False, True),
     ],
 )
@@ -363,3 +366,23 @@ def test_a_folder_with_nothing_in_it(tmp_path):
 def test_escape_sequences_do_not_reach_the_terminal(tmp_path):
     instance(tmp_path, text=GOOD.replace('"behavioral"', '"\\u001b[31mred"'))
     assert "\x1b" not in problems(tmp_path)
+
+
+def test_what_is_no_pull_request_is_refused(tmp_path):
+    instance(tmp_path / "same", "one", GOOD.replace(COMMIT[::-1], COMMIT))
+    assert "source.head: found what source.base is, expected another state than base" in problems(
+        tmp_path / "same"
+    )
+    instance(tmp_path / "late", "one", GOOD.replace("2026-01-31", "2999-01-31"))
+    assert "created_at: found '2999-01-31', expected a day that has come" in problems(tmp_path / "late")
+
+
+def test_a_change_and_test_under_two_ids_are_refused(tmp_path):
+    """They would count twice; what differs in name, title and address is the same change all the same."""
+    test = "def test_a():\n    assert 0\n"
+    instance(tmp_path, "one", test=test)
+    other = GOOD.replace('"one"', '"two"').replace("Add a limit", "Limits").replace("team/", "fork/")
+    instance(tmp_path, "two", other, test)
+    assert "comment[0].test: found the test of one::limit, of the same base and head" in problems(tmp_path)
+    (tmp_path / "two" / "test_limit.py").write_text("def test_b():\n    assert 0\n")
+    assert len(load(tmp_path).instances) == 2

@@ -32,6 +32,7 @@ category = "{category}"
 body = "The {id} is wrong."
 test = "test_{id}.py"
 {suggestion}
+{expect}
 """
 _INSTANCE = """
 schema = 1
@@ -70,6 +71,8 @@ class Pull:
     category: str = "Security"
     tests: dict[str, str] = field(default_factory=dict)
     requirements: tuple[str, ...] = ()
+    #: The exception that every check expects at head; "" for none.
+    expect: str = ""
 
 
 def write_dataset(folder: Path, pulls: list[Pull], name: str = "small") -> Path:
@@ -89,7 +92,10 @@ def _write_instance(folder: Path, pull: Pull) -> None:
     checks = [*pull.fixable, *pull.hard]
     for check in checks:
         suggestion = f"suggestion = '''    return \"{check}\"'''" if check in pull.fixable else ""
-        text += _COMMENT.format(id=check, module=f"{check}_", category=pull.category, suggestion=suggestion)
+        expect = f'expect = "{pull.expect}"' if pull.expect else ""
+        text += _COMMENT.format(
+            id=check, module=f"{check}_", category=pull.category, suggestion=suggestion, expect=expect
+        )
         default = (
             f'from shop.{check}_ import {check}\n\n\ndef test_{check}():\n    assert {check}() == "{check}"\n'
         )
@@ -98,7 +104,7 @@ def _write_instance(folder: Path, pull: Pull) -> None:
     for side, value in (("base", "base"), ("head", "wrong"), ("fixed", None)):
         package = folder / side / "shop"
         package.mkdir(parents=True)
-        (package / "__init__.py").write_text("")
+        (package / "__init__.py").write_text(f"# {pull.id}\n")
         for check in checks:
             said = check if value is None else value
             (package / f"{check}_.py").write_text(f'def {check}():\n    return "{said}"\n')

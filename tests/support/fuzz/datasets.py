@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from pytest_crbench.core.errors import UsageError
-from pytest_crbench.core.validate import Validation
+from pytest_crbench.core.text import clean
 from pytest_crbench.datasets import open_dataset
 from pytest_crbench.datasets.native import load
-from pytest_crbench.datasets.record import write_validation
+from pytest_crbench.datasets.record import write_expected, write_validation
 from pytest_crbench.runners.static import imported_tops, needs_tree_on_path, test_names
 
 from .shapes import mutated, sometimes, table
@@ -159,6 +159,8 @@ def _folder(folder: Path) -> Path:
     if not one.exists():
         (one / "base").mkdir(parents=True)
         (one / "base" / "a.py").write_text("x = 1\n")
+        (one / "head").mkdir()
+        (one / "head" / "a.py").write_text("x = 2\n")
         (one / "t.py").write_text("def test_it():\n    assert 0\n")
         (one / "loop").symlink_to("loop")
         (folder / "sound.toml").write_text(SOUND)
@@ -175,7 +177,7 @@ origin = "release"
 [source]
 kind = "tree"
 base = "base"
-head = "base"
+head = "head"
 [pull_request]
 title = "t"
 [[comment]]
@@ -258,9 +260,15 @@ def _write(value: Any, folder: Path) -> None:
     file.write_text(content)
     (instance,) = load(root / "one").instances
     before = tomllib.loads(content)
-    found = [Validation("one", f"c{number}", exception=name) for number, name in enumerate(exceptions)]
+    for name in exceptions:
+        file.write_text(content)
+        write_expected(instance, {instance.checks[0].id: name})
+        expected = tomllib.loads(content)
+        expected["comment"][0]["expect"] = clean(name)
+        assert tomllib.loads(file.read_text("utf-8")) == expected
+    file.write_text(content)
     for _ in range(2):
-        write_validation(instance, found, 3, {"name": "docker"})
+        write_validation(instance, 3, {"name": "docker"})
         after = tomllib.loads(file.read_text("utf-8"))
         assert after.pop("validation")["repeats"] == 3
         assert after == {key: item for key, item in before.items() if key != "validation"}
