@@ -480,6 +480,7 @@ def test_checkstyle(context: ParseContext) -> None:
         b'<!DOCTYPE checkstyle SYSTEM "file:///etc/passwd"><checkstyle/>',
         b"<checkstyle>",
         b"<testsuite/>",
+        b'<checkstyle><file name="a.py"><erxor line="1" message="m"/></file></checkstyle>',
         b"<a>" * 50_000,
         b"nothing",
         b'<?xml version="1.0" encoding="no-such"?><checkstyle/>',

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from ...core.model import ReviewComment
     from .base import ParseContext
 
+_ELEMENTS = ("checkstyle", "file", "error", "exception")
+
 
 def parse(raw: bytes, context: ParseContext) -> Parsed:
     """Read Checkstyle XML. No findings are a ``checkstyle`` element without errors.
@@ -52,6 +54,11 @@ class _Reader:
     def start(self, name: str, attributes: dict[str, str]) -> None:
         if self.depth == 0 and name != "checkstyle":
             raise Unreadable(f"checkstyle: the root element is {printable(name, 60)!r}, not 'checkstyle'")
+        if name not in _ELEMENTS:
+            raise Unreadable(
+                f"checkstyle: there is an element {printable(name, 60)!r}, where file, error or "
+                "exception is expected"
+            )
         self.depth += 1
         if name == "file":
             self.file = attributes.get("name")

@@ -312,7 +312,7 @@ class _Prose:
 
 def _is_piece(line: str) -> bool:
     """Whether a line of prose may be what was left of a document that lost its beginning or end."""
-    if _KEY.search(line) or _PIECE.search(line):
+    if _KEY.search(line) or _PIECE.search(line) or len(line.strip()) == 1:
         return True
     depth = 0
     for bracket in _BRACKET.findall(line):

@@ -31,6 +31,8 @@ _SEPARATORS = ("notesplit", "end")
 _THOUGHT = re.compile(r"\s*<(think|thinking)>", re.IGNORECASE)
 #: The end of thoughts whose beginning the endpoint's own template had put into the question.
 _THOUGHT_OVER = re.compile(r"^[ \t]*</(?:think|thinking)>", re.IGNORECASE | re.MULTILINE)
+#: The end of a tag whose beginning is lost.
+_CUT = re.compile(r"\s*/?\s*[a-z]{0,9}\s*/?\s*>", re.IGNORECASE)
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})[^`\n]*")
 
 
@@ -86,9 +88,10 @@ def parse(raw: bytes, context: ParseContext) -> Parsed:
     """
     text, remarks = text_of(raw)
     answer = read(text, PLACED_FIELDS)
-    if answer.half or answer.stray:
+    stray = answer.stray + bool(_CUT.match(text))
+    if answer.half or stray:
         raise Unreadable(
-            f"tagged: {answer.half} blocks lack a tag, and {answer.stray} tags or texts stand alone; "
+            f"tagged: {answer.half} blocks lack a tag, and {stray} tags or texts stand alone; "
             "write each comment as <path>, <side>, <from>, <to> and <note>, with <notesplit/> between"
         )
     comments = []
@@ -154,6 +157,8 @@ class _Scan:
                 self.stray += 1
             if name in _SEPARATORS:
                 self._finish()
+                # Between what, if nothing came before?
+                self.stray += name == "notesplit" and not self.blocks and not self.half
                 said = said or name == "end"
                 ended = name == "end" and (bool(self.blocks) or self.half > 0 or self._alone(at))
             elif closing:
@@ -162,8 +167,8 @@ class _Scan:
                 at = self._element(at)
             at += 1
         self._finish()
-        if not ended and self.tags:
-            _, end, _, last = self.tags[-1]
+        if self.tags:
+            _, end, _, last = self.tags[at - 1]
             self.stray += last == "notesplit" or "<" in self.text[end:]
         return self.blocks, self.half, said
 

@@ -1,9 +1,10 @@
 """Damaged reviews in every format: what is read is the whole damaged document, or nothing of it.
 
 A review is written, put into prose or a fence where its format allows that, and then damaged: bytes replaced,
-removed or added, or all of it cut off somewhere. The oracle is strict and shares no code with the parsers: it
-reads the damaged document as a whole, with the parsers of the standard library. Only what it reads, or
-`Unreadable`, may come out; never a part of a document that failed.
+removed or added, and cut off at its beginning or end. The oracle is strict and shares no code with the
+parsers: it reads the damaged document as a whole, with the parsers of the standard library. Only what it
+reads, or `Unreadable`, may come out; never a part of a document that failed. Bodies are compared, and the
+lines of comments that have the keys they were written with. A review that says nothing is unreadable in prose.
 """
 
 from __future__ import annotations
@@ -24,9 +25,12 @@ from pytest_crbench.reviewers.formats import HeadFiles, ParseContext, Unreadable
 from .source import Source
 from .target import Target, refused
 
-Bodies = list[str] | None
+#: Body and line of each comment (no line where the place itself is damaged); None: the whole does not parse.
+Bodies = list[tuple[str, int | None]] | None
 _WORDS = ("Divides", "by", "zero.", "Return", "None", "{}", "[0]", '"x"', "a, b", "é", "why: 2?", "\\", "`y`")
 _SIGNS = '{}[]",:\\\n `<>/x0=é'
+#: Models write tags in capitals, with blanks, and with a slash that does not belong there.
+_TAG = re.compile(r"<\s*(/?)\s*(path|side|from|to|note|notesplit|end)\s*/?\s*>", re.IGNORECASE)
 _TEXT = r"((?:(?!<\s*/?\s*(?:path|side|from|to|diff|note|notesplit|end)\s*/?\s*>).)*)"
 _BLOCK = re.compile(
     r"\s*"
@@ -72,16 +76,19 @@ def _make(names: tuple[str, ...], source: Source, auto: bool = False) -> Damaged
     before, after = source.pick(_AROUND) if shape.prose else ("", "")
     parts = [before.encode(), text.encode(), after.encode()]
     whole = tuple(map(_normal, (body for body, _ in items)))
-    damage = source.below(4)
-    if damage == 1:
+    damage = source.below(6)
+    if damage in (1, 5):
         for _ in range(source.between(1, 4)):
             parts[1] = _damage(source, parts[1])
-    elif damage == 2:
-        parts[1] = parts[1][: source.below(max(len(parts[1]), 1))]
+    if damage in (2, 5):
+        parts[1] = parts[1][: source.below(len(parts[1]) + 1)]
         parts[2] = b"" if source.chance(2) else parts[2]
-    elif damage == 3:
+    if damage == 3:
         part = source.pick((0, 2))
         parts[part] = _damage(source, parts[part])
+    if damage in (4, 5) and source.chance(2):
+        parts[1] = parts[1][source.below(len(parts[1]) + 1) :]
+        parts[0] = b"" if source.chance(2) else parts[0]
     return Damaged(name, "auto" if auto else shape.format, *parts, whole=whole, damaged=bool(damage))
 
 
@@ -104,17 +111,21 @@ def _check(made: Damaged, folder: Path) -> None:
         comments = parse(made.before + made.document + made.after, made.format, context).comments
         found = [_normal(comment.body) for comment in comments]
     wanted = shape.read(made.document.decode("utf-8", "replace"))
+    apology = not found and _prose(made)
     if not made.damaged:
-        apology = bool(made.before) and not made.whole and _prose(made)
         assert found == list(made.whole) or (found is None and apology), "an undamaged review was not read"
     elif found is not None:
-        wanted = None if wanted is None else [_normal(body) for body in wanted]
+        bodies = None if wanted is None else [_normal(body) for body, _ in wanted]
         kept = shape.format == "tagged" and found == list(made.whole)
-        assert found == wanted or kept, f"read {found}, and the whole says {wanted}"
+        assert found == bodies or kept, f"read {found}, and the whole says {bodies}"
+        assert not (apology and shape.prose), "an empty review in prose"
+    if found is not None and wanted is not None:
+        for comment, (_, line) in zip(comments, wanted, strict=False):
+            assert line is None or comment.lines == (line, line), f"{comment.lines} instead of {line}"
 
 
 def _prose(made: Damaged) -> bool:
-    return bool(re.sub(rb"```(json)?|\s", b"", made.before + made.after))
+    return bool(re.sub(rb"```\S*|\s", b"", made.before + made.after))
 
 
 def _normal(body: str) -> str:
@@ -176,8 +187,26 @@ def _json(text: str) -> Bodies:
         items = values[0]["comments"]
     else:
         return None
-    bodies = [item.get("body") if isinstance(item, dict) else None for item in items]
-    return bodies if all(isinstance(body, str) for body in bodies) else None
+    return _placed(items, "body", lambda item: item["line"], _item, _their)
+
+
+def _placed(items: list[Any], key: str, line: Callable[[Any], Any], *made: Callable[..., Any]) -> Bodies:
+    """Bodies with the lines of those items that look as if they had been written undamaged."""
+    found: list[tuple[str, int | None]] = []
+    for item in items:
+        if not isinstance(item, dict) or not isinstance(item.get(key), str):
+            return None
+        at = item if any(_keys(item) == _keys(make("", 1)) for make in made) else None
+        number = None if at is None else line(at)
+        fits = type(number) is int and 1 <= number <= 10**8
+        found.append(
+            (item[key], number if fits and any(item == m(item[key], number) for m in made) else None)
+        )
+    return found
+
+
+def _keys(value: Any) -> Any:
+    return {key: _keys(inner) for key, inner in value.items()} if isinstance(value, dict) else None
 
 
 def _github(text: str) -> Bodies:
@@ -198,46 +227,82 @@ def _sarif(text: str) -> Bodies:
         texts = [r["message"].get("text") if isinstance(r.get("message"), dict) else "" for r in results]
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
-    return [text if isinstance(text, str) else "" for text in texts]
+    return [
+        (text if isinstance(text, str) else "", _line_of(r)) for text, r in zip(texts, results, strict=True)
+    ]
+
+
+def _line_of(result: Any) -> int | None:
+    try:
+        line = result["locations"][0]["physicalLocation"]["region"]["startLine"]
+        whole = result == _result(result["message"]["text"], line)
+    except (KeyError, TypeError, IndexError):
+        return None
+    return line if whole and type(line) is int and 1 <= line <= 10**8 else None
 
 
 def _rdjson(text: str) -> Bodies:
     values = _values(text)
     try:
         (value,) = values or []
-        return [item["message"] for item in value["diagnostics"]]
+        return _placed(value["diagnostics"], "message", _start, _diagnostic)
     except (ValueError, KeyError, TypeError):
         return None
+
+
+def _start(item: Any) -> Any:
+    return item["location"]["range"]["start"]["line"]
 
 
 def _rdjsonl(text: str) -> Bodies:
     try:
         rows = [json.loads(line) for line in text.split("\n") if line.strip()]
-        return [row["message"] for row in rows if row.get("diagnostics") != []] if rows else None
+        rows_with = [row for row in rows if row.get("diagnostics") != []]
+        return _placed(rows_with, "message", _start, _diagnostic) if rows else None
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
 def _checkstyle(text: str) -> Bodies:
-    seen: list[tuple[str, str]] = []
+    seen: list[tuple[str, Any]] = []
     handler = ContentHandler()
-    handler.startElement = lambda name, attributes: seen.append((name, attributes.get("message", "")))  # type: ignore[method-assign]
+    handler.startElement = lambda name, attributes: seen.append((name, attributes))  # type: ignore[method-assign]
     try:
         xml.sax.parseString(text.strip().encode(), handler)
     except (xml.sax.SAXException, ValueError):
         return None
-    if seen[0][0] != "checkstyle":
+    if seen[0][0] != "checkstyle" or {name for name, _ in seen} - {
+        "checkstyle",
+        "file",
+        "error",
+        "exception",
+    }:
         return None
-    return [message for name, message in seen if name in ("error", "exception")]
+    intact = all(a.get("name") == "calc.py" for name, a in seen if name == "file")
+    return [
+        (a.get("message", ""), _digits(a.get("line", "")) if intact and name == "error" else None)
+        for name, a in seen
+        if name in ("error", "exception")
+    ]
+
+
+def _digits(text: str) -> int | None:
+    return int(text) if re.fullmatch("[1-9][0-9]{0,7}", text) else None
 
 
 def _tagged(text: str) -> Bodies:
     # Words before the first tag and after the end are no part of an answer (reviewers/formats/tagged.py).
-    body, end, rest = text[max(text.find("<"), 0) :].partition("<end/>")
+    text = _TAG.sub(lambda tag: f"<{tag[1]}{tag[2].lower()}>", text)
+    start = max(text.find("<"), 0)
+    if re.match(r"\s*/?[a-z]*/?>", text[:start]):
+        return None
+    body, end, rest = text[start:].partition("<end>")
     if "<" in rest or not (body.strip() or end):
         return None
-    blocks = [_BLOCK.fullmatch(block) for block in body.split("<notesplit/>")] if body.strip() else []
-    return [block[5] for block in blocks if block] if all(blocks) else None
+    blocks = [_BLOCK.fullmatch(block) for block in body.split("<notesplit>")] if body.strip() else []
+    if not all(blocks):
+        return None
+    return [(b[5], _digits(b[3].strip()) if b[1] and b[3] == b[4] else None) for b in blocks if b]
 
 
 def _item(body: str, line: int) -> dict[str, Any]:
@@ -295,9 +360,13 @@ _SHAPES: dict[str, Shape] = {
             {"version": "2.1.0", "runs": [{"results": [_result(*x) for x in c]}]}, indent=i
         ),
         _sarif,
+        prose=True,
     ),
     "rdjson": Shape(
-        "rdjson", lambda c, i: json.dumps({"diagnostics": [_diagnostic(*x) for x in c]}, indent=i), _rdjson
+        "rdjson",
+        lambda c, i: json.dumps({"diagnostics": [_diagnostic(*x) for x in c]}, indent=i),
+        _rdjson,
+        prose=True,
     ),
     "rdjson-lines": Shape(
         "rdjsonl", lambda c, _: "\n".join(json.dumps(_diagnostic(*x)) for x in c), _rdjsonl
