@@ -1,6 +1,7 @@
 """Every parser of foreign input under as many inputs as one likes: none may raise, hang or grow.
 
     python bench/fuzz.py --inputs 200000 [--seconds 3600] [--target NAME …] [--seed 1] [--jobs 1]
+    python bench/fuzz.py --inputs 100000 --target 'damaged-*'    (damaged reviews in every format)
     python bench/fuzz.py --engine atheris --target NAME --seconds 600
 
 ``--inputs`` are shared out among the targets by what an input costs (tests/support/fuzz). Each batch runs in
@@ -26,6 +27,7 @@ import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -165,7 +167,7 @@ def main() -> int:
     parser.add_argument("--inputs", type=int, default=200_000, help="over all targets (default 200000)")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after this long")
     parser.add_argument(
-        "--target", action="append", choices=sorted(known), help="repeatable; all if none is named"
+        "--target", action="append", default=[], help="a name or a pattern; repeatable; all if none is given"
     )
     parser.add_argument(
         "--seed",
@@ -176,7 +178,9 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="targets at a time")
     parser.add_argument("--engine", choices=["hypothesis", "atheris"], default="hypothesis")
     options = parser.parse_args()
-    wanted = [known[name] for name in options.target or known]
+    wanted = [known[name] for name in known if any(fnmatchcase(name, t) for t in options.target or ["*"])]
+    if not wanted:
+        parser.error(f"no such target; there are {', '.join(known)}")
     if options.engine == "atheris":
         if len(wanted) != 1:
             parser.error("--engine=atheris takes one --target")

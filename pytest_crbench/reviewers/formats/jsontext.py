@@ -24,7 +24,7 @@ _FENCE = re.compile(r"(`{3,}|~{3,})[ \t]*([^\s`{\[]*)[ \t]*")
 #: A key of a review that stands outside of every document is a piece of one that is damaged.
 _KEY = re.compile(r'"(?:comments|body)"[ \t]*:')
 #: What only the end of a line of a document looks like: a text and its closing brace, or the next key.
-_PIECE = re.compile(r'"[ \t]*\}[\]} \t]*,?[ \t]*$|"[ \t]*,[ \t]*"\w{1,40}"[ \t]*:', re.MULTILINE)
+_PIECE = re.compile(r'"[ \t]*\}[\]} \t]*,?[ \t\r]*$|"[ \t]*,[ \t]*"\w{1,40}"[ \t]*:', re.MULTILINE)
 #: What stands before or after a value that is part of a larger one.
 _WITHIN = re.compile(r"(?:[\[{,]|\"[ \t]*:)\Z"), re.compile(r"[\]},:]")
 

@@ -4,7 +4,7 @@ A review is written, put into prose or a fence where its format allows that, and
 removed or added, and cut off at its beginning or end. The oracle is strict and shares no code with the
 parsers: it reads the damaged document as a whole, with the parsers of the standard library. Only what it
 reads, or `Unreadable`, may come out; never a part of a document that failed. Bodies are compared, and the
-lines of comments that have the keys they were written with. A review that says nothing is unreadable in prose.
+lines of comments that have the keys they were written with. A review without comments is unreadable in prose.
 """
 
 from __future__ import annotations
