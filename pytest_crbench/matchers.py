@@ -82,6 +82,7 @@ def _meaning(settings: Settings, run: Path | None, environ: Mapping[str, str] | 
 
         return ExactMeaning()
     if settings.meaning == "embedding":
+        from .calibrations import threshold_of
         from .matching.embedding import EmbeddingMeaning
         from .models import embeddings, price_of
 
@@ -92,7 +93,8 @@ def _meaning(settings: Settings, run: Path | None, environ: Mapping[str, str] | 
             vectors, usage = found.embed(texts)
             return vectors, _plain(usage, price)
 
-        return EmbeddingMeaning(embed, settings.embedding_threshold, found.identity)
+        threshold, origin = threshold_of(settings)
+        return EmbeddingMeaning(embed, threshold, found.identity, origin)
     from .matching.judge import JudgeMeaning
 
     model = _judge_model(settings, run, environ, who=_JUDGE)

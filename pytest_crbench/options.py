@@ -173,8 +173,9 @@ OPTIONS: tuple[tuple[str, str, str, str], ...] = (
     (
         "embedding-threshold",
         "value",
-        "SIMILARITY",
-        "matching: least cosine similarity of two comments that say the same (default 0.85)",
+        "COSINE|FILE",
+        "matching: least cosine of two comments that say the same, or a file of `crbench calibrate` "
+        "(default: what that command measured for the model and the datasets)",
     ),
     (
         "aacr-legacy",

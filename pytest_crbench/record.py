@@ -53,7 +53,9 @@ def run_record(
 
 def _matcher(matcher: Matcher) -> dict[str, Any]:
     fingerprint = dict(matcher.fingerprint)
-    return {"name": matcher_label(fingerprint), "fingerprint": fingerprint}
+    origin = getattr(matcher, "origin", None)
+    threshold = {"threshold": dict(origin)} if origin else {}
+    return {"name": matcher_label(fingerprint), "fingerprint": fingerprint, **threshold}
 
 
 def matcher_label(fingerprint: Mapping[str, Any]) -> str:

@@ -87,7 +87,8 @@ class Settings:
     judge_votes: int = 1
     embedding_model: str | None = None
     embedding_base_url: str | None = None
-    embedding_threshold: float = 0.85
+    #: A number, or a file of `crbench calibrate`; None: the one in the cache for model and datasets.
+    embedding_threshold: float | Path | None = None
     aacr_legacy: bool = False
     classify: bool = False
     fail_under: tuple[str, ...] = ()
@@ -117,6 +118,8 @@ class Settings:
             if name not in left_out:
                 plain[name] = list(value) if isinstance(value, tuple) else value
         plain["baseline"] = str(self.baseline) if self.baseline else None
+        if isinstance(self.embedding_threshold, Path):
+            plain["embedding_threshold"] = str(self.embedding_threshold)
         recorded: dict[str, Any] = scrubbed_value(plain)
         return recorded
 
@@ -139,8 +142,8 @@ def read(lookup: Callable[[str], Any], base: Path) -> Settings:
         _register_credentials(name, value)
         convert: Callable[[str, Any], Any] = _CONVERT.get(name, _text)
         given[name] = convert(_option(name), value)
-    for name in ("cache", "run_dir", "baseline", "ca_bundle"):
-        if name in given:
+    for name in ("cache", "run_dir", "baseline", "ca_bundle", "embedding_threshold"):
+        if isinstance(given.get(name), Path):
             given[name] = base / given[name]
     given.setdefault("cache", _user_cache())
     given.setdefault("run_dir", base / ".crbench" / "runs")
@@ -304,6 +307,15 @@ def _share(option: str, value: Any) -> float:
     return number
 
 
+def _threshold(option: str, value: Any) -> float | Path:
+    """A cosine, or the file that holds a measured one."""
+    try:
+        float(str(value))
+    except ValueError:
+        return _path(option, value)
+    return _share(option, value)
+
+
 def _temperature(option: str, value: Any) -> float:
     return 0.0 if str(value).strip() in ("0", "0.0") else _number(option, value)
 
@@ -354,7 +366,7 @@ _CONVERT: dict[str, Callable[[str, Any], Any]] = {
     "offline": _flag,
     "line_tolerance": _integer(0),
     "judge_votes": _integer(1),
-    "embedding_threshold": _share,
+    "embedding_threshold": _threshold,
     "aacr_legacy": _flag,
     "classify": _flag,
     "min_coverage": _number_as_text,

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InfraError
-from .meaning import Answer, Compared, texts_of
+from .meaning import Compared, texts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -21,12 +21,20 @@ class EmbeddingMeaning:
     """Compares the cosine of two vectors with a threshold, from -1 to 1.
 
     ``embed`` is asked once for each text of a review; who makes it keeps vectors for longer. ``identity`` is
-    all that decides them, as plain JSON. Suggestion blocks do not count, as with `ExactMeaning`.
+    all that decides them, as plain JSON. ``origin`` says, for readers, where the threshold is from and how
+    often it errs. Suggestion blocks do not count, as with `ExactMeaning`.
     """
 
-    def __init__(self, embed: Embed, threshold: float, identity: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        embed: Embed,
+        threshold: float,
+        identity: Mapping[str, Any],
+        origin: Mapping[str, Any] | None = None,
+    ) -> None:
         self._embed = embed
         self.threshold = threshold
+        self.origin: Mapping[str, Any] = origin or {}
         self.fingerprint: Mapping[str, Any] = {
             "meaning": "embedding",
             "version": 1,
@@ -41,19 +49,26 @@ class EmbeddingMeaning:
             InfraError: as ``embed``; ``unreadable`` for vectors that cannot be compared.
         """
         both = texts_of(pairs)
-        texts = sorted({text for texts in both for text in texts if text})
-        if not texts:
-            return Compared(tuple("no" for _ in pairs))
-        vectors, usage = self._embed(texts)
-        directions = dict(zip(texts, map(_direction, vectors), strict=True))
-        answers = {texts: self._answer(*texts, directions) for texts in set(both)}
-        return Compared(tuple(answers[texts] for texts in both), usage)
+        saying = sorted({texts for texts in both if all(texts)})
+        found, usage = cosines(self._embed, saying)
+        same = {texts for texts, cosine in zip(saying, found, strict=True) if cosine >= self.threshold}
+        return Compared(tuple("yes" if texts in same else "no" for texts in both), usage)
 
-    def _answer(self, one: str, other: str, directions: Mapping[str, list[float]]) -> Answer:
-        if not one or not other:
-            return "no"
-        cosine = 1.0 if one == other else _product(directions[one], directions[other])
-        return "yes" if cosine >= self.threshold else "no"
+
+def cosines(embed: Embed, pairs: Sequence[tuple[str, str]]) -> tuple[list[float], Mapping[str, float]]:
+    """Return the cosine of each pair of texts, and what was used up; nothing is asked for without a pair.
+
+    Raises:
+        InfraError: as ``embed``; ``unreadable`` for vectors that cannot be compared.
+    """
+    texts = sorted({text for pair in pairs for text in pair})
+    if not texts:
+        return [], {}
+    vectors, usage = embed(texts)
+    directions = dict(zip(texts, map(_direction, vectors), strict=True))
+    return [
+        1.0 if one == other else _product(directions[one], directions[other]) for one, other in pairs
+    ], usage
 
 
 def _direction(vector: Sequence[float]) -> list[float]:

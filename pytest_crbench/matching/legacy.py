@@ -72,6 +72,7 @@ class LegacyMeaning:
 
     def __init__(self, meaning: Meaning) -> None:
         self._meaning = meaning
+        self.origin: Mapping[str, Any] = getattr(meaning, "origin", {})
         self.fingerprint = meaning.fingerprint
 
     def __call__(self, pair: Pair) -> tuple[bool, Mapping[str, float]]:
@@ -113,6 +114,7 @@ class LegacyMatcher:
         self._asked = asked
         self.line_tolerance = line_tolerance
         self.reference_ids = reference_ids
+        self.origin: Mapping[str, Any] = getattr(asked, "origin", {})
         self.fingerprint: Mapping[str, Any] = {
             "matcher": "aacr-legacy",
             "version": 1,

@@ -31,6 +31,7 @@ class CommentMatcher:
     def __init__(self, meaning: Meaning, rules: Rules) -> None:
         self.meaning = meaning
         self.rules = rules
+        self.origin: Mapping[str, Any] = getattr(meaning, "origin", {})
         self.fingerprint: Mapping[str, Any] = {
             "matcher": "assignment",
             "version": _VERSION,

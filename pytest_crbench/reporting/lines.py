@@ -27,6 +27,13 @@ _VALUES = 12
 #: Nearly one value per pull request: a list of the instances, not a facet to look at.
 _NEVER = ("repo",)
 _REASON = 100
+#: The kinds of pairs that a threshold is measured on (`matching.calibration`).
+_KINDS = {
+    "paraphrases": "paraphrases",
+    "same_place": "pairs at one place",
+    "same_pull_request": "of one pull request",
+    "unrelated": "unrelated",
+}
 
 
 def percent(value: Fraction | None) -> str:
@@ -223,7 +230,8 @@ def notes(results: Results) -> Iterator[str]:
     yield from fixture_lines(results)
     matcher = run.get("matcher")
     if isinstance(matcher, dict):
-        yield printable(f"matching: meanings compared by {matcher.get('name')}", 300)
+        told = threshold_text(matcher.get("threshold"))
+        yield printable(f"matching: meanings compared by {matcher.get('name')}{told}", 500)
         if (matcher.get("fingerprint") or {}).get("matcher") == "aacr-legacy":
             yield "matching: by the published evaluator, with its faults (docs/matching.md): no measurement"
     if results.name("agent") == "reference":
@@ -260,6 +268,22 @@ def fixture_lines(results: Results) -> Iterator[str]:
     """Say which fixtures took the place of what the options name."""
     for name, file in (results.run.get("fixtures") or {}).items():
         yield printable(f"fixture: {name} is that of {file}, not of the options", 300)
+
+
+def threshold_text(origin: Any) -> str:
+    """Where a threshold of cosines is from, and how often it errs; "" for a matcher without one."""
+    if not isinstance(origin, dict) or not origin:
+        return ""
+    kinds = origin.get("kinds")
+    if not isinstance(kinds, dict):
+        return "; the threshold was given, its errors are not known"
+    errors = [
+        f"{100 * kind['wrong']:.1f} % of {kind['pairs']} {_KINDS[name]}"
+        for name, kind in kinds.items()
+        if name in _KINDS and kind.get("wrong") is not None
+    ]
+    of = ", ".join(str(dataset.get("name")) for dataset in origin.get("datasets", []))
+    return f"; threshold measured on {of}, wrong for {', '.join(errors)}"
 
 
 def _reviewers_place(reviewer: Any) -> str:

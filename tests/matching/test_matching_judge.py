@@ -305,7 +305,11 @@ def test_a_run_with_embeddings_from_its_settings(tmp_path: Path) -> None:
 
     with OpenAIServer([], embeddings=vectors(vector)) as server:
         settings = Settings(
-            meaning="embedding", embedding_model="e", embedding_base_url=server.base_url, cache=tmp_path / "c"
+            meaning="embedding",
+            embedding_model="e",
+            embedding_base_url=server.base_url,
+            embedding_threshold=0.85,
+            cache=tmp_path / "c",
         )
         got = make_matcher(settings, tmp_path, {}).match(task(REFERENCES, COMMENTS))
         assert matched(got) == [("r1", "c1")]
