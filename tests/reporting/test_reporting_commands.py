@@ -186,7 +186,7 @@ def test_the_lost_checks_of_a_regression_are_named(
     assert "\nlost       releases::package-01::check-0\n" in capsys.readouterr().out
     first, second = (read_results(runs[name]) for name in ("better", "plain"))
     decision = decide(make_gate(baseline=first, fail_if_regressed="0"), second.summary(), second)
-    assert [key.instance for key in decision.lost] == ["package-01"]
+    assert decision.lost == (("releases", "package-01", "check-0"),)
     assert "lost      releases::package-01::check-0" in table(second, second.summaries, decision=decision)
     page = markdown(second, second.summaries, decision)
     assert "<summary>Lost against the baseline (1)</summary>\n\n- `releases::package-01::check-0`\n" in page
