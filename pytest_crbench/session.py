@@ -388,4 +388,7 @@ class ControllerSession:
     def _note(self, text: str, **markup: bool) -> None:
         reporter = self.config.pluginmanager.get_plugin("terminalreporter")
         if reporter is not None:
+            reporter.ensure_newline()
+            if reporter._tw.width_of_current_line:  # under pytest-xdist, pytest does not know its own dots
+                reporter._tw.line()
             reporter.write_line(f"crbench: {printable(scrubbed(text), 2000)}", **markup)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+from support.benchmarks import MODES, run
+
 from pytest_crbench.core.model import Key, Verdict
 from pytest_crbench.core.status import Status
 from pytest_crbench.progress import EVERY, Progress
@@ -34,3 +39,13 @@ def test_nothing_measured_is_no_rate() -> None:
     line = progress.line(verdicts(Status.INFRA_ERROR), 3)
     assert line is not None
     assert "none measured so far" in line
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_it_stands_on_a_line_of_its_own(folder: Path, mixed: Path, cache: Path, mode: str) -> None:
+    (folder / "conftest.py").write_text(
+        "import pytest_crbench.progress\n\npytest_crbench.progress.EVERY = 0\n"
+    )
+    asked = ("--crbench-reviewer=human", "--crbench-agent=suggestions", *MODES[mode])
+    lines = [line for line in run(folder, mixed, cache, *asked).output.splitlines() if " of 3 done" in line]
+    assert [line.partition(" done")[0] for line in lines] == ["crbench: 1 of 3", "crbench: 2 of 3"]
