@@ -76,6 +76,8 @@ OPTIONS: tuple[tuple[str, str, str, str], ...] = (
     ("agent", "value", "SPEC", "coding agent: llm (default), suggestions, reference, none, cmd:TEMPLATE"),
     ("agent-timeout", "value", "SECONDS", "time limit of one revision (default 600)"),
     ("agent-env", "list", "NAME[=VALUE]", "the same for a cmd: agent (repeatable)"),
+    ("agent-name", "value", "NAME", "name of a cmd: agent in reports"),
+    ("agent-version", "value", "VERSION", "version of a cmd: agent; part of what revisions are made by"),
     ("agent-command-timeout", "value", "SECONDS", "time limit of one command of the llm agent (default 60)"),
     ("model", "value", "NAME", "model of the llm agent"),
     ("base-url", "value", "URL", "OpenAI-compatible endpoint of the model"),

@@ -178,6 +178,8 @@ def agent_options(settings: Settings, run: Path | None) -> AgentOptions:
         total_cost=settings.max_total_cost,
         total_tokens=settings.max_total_tokens,
         environment=settings.agent_env,
+        name=settings.agent_name,
+        version=settings.agent_version,
     )
 
 

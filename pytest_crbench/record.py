@@ -116,6 +116,8 @@ def agent_label(agent: Mapping[str, Any]) -> str:
     """Return an agent's name for a line of text, with model and prompts where it has them."""
     fingerprint = agent.get("fingerprint") or {}
     details = [str(fingerprint["model"])] if fingerprint.get("model") else []
+    if fingerprint.get("program_version"):
+        details.append(str(fingerprint["program_version"]))
     if fingerprint.get("prompts"):
         details.append(f"prompts {str(fingerprint['prompts'])[:6]}")
     return f"{agent['name']} ({', '.join(details)})" if details else str(agent["name"])

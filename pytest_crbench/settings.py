@@ -50,6 +50,8 @@ class Settings:
     agent: str = "llm"
     agent_timeout: float = 600.0
     agent_env: tuple[str, ...] = ()
+    agent_name: str | None = None
+    agent_version: str | None = None
     agent_command_timeout: float = 60.0
     model: str | None = None
     base_url: str | None = None

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core import commands, processes
-from ..core.errors import AgentError, outside_failure
+from ..core.errors import AgentError, StageError, UsageError, outside_failure
 from ..core.model import Revision
 from ..core.secrets import passed_through, scrub, scrubbed
 from ..core.status import OUTSIDE_EXIT
@@ -20,27 +20,36 @@ from ..core.store import write_atomic
 from ..core.text import clean, decode, printable
 from . import prompt
 from .unfinished import changes_nothing, endpoint_failure
+from .usage import Budget, read_usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..core.model import ReviewComment
+    from ..llm.ledger import Ledger
     from .protocol import AgentTask
 
-PLACEHOLDERS = ("workspace", "review", "review_md", "diff", "prompt")
+PLACEHOLDERS = ("workspace", "review", "review_md", "diff", "prompt", "usage")
 _OPTION = "--crbench-agent=cmd:"
 UNCHANGED = "the agent ended with exit status 0 and changed no file"
 _OUTPUT_LIMIT = 8 * 1024**2
 
 
-def command_agent(text: str, *, cwd: Path, timeout: float, environment: Sequence[str] = ()) -> CommandAgent:
+def command_agent(text: str, *, cwd: Path, bounded: bool = False, **options: Any) -> CommandAgent:
     """Make the agent of a command template; a relative path of its program is relative to ``cwd``.
 
     Raises:
-        UsageError: for a bad template, or a program that there is not.
+        UsageError: for a bad template, a program that there is not, or, where the run's budget is
+            ``bounded``, one that does not tell what it uses.
     """
     template = commands.template(text, PLACEHOLDERS, what=_OPTION, cwd=cwd)
-    return CommandAgent(template, timeout=timeout, environment=environment)
+    if bounded and not template.uses("usage"):
+        raise UsageError(
+            "--crbench-max-total-tokens and --crbench-max-total-cost hold for a cmd: agent only if it tells "
+            "what it used: let it write a JSON object of numbers (prompt_tokens, completion_tokens, cost) to "
+            "the file {usage}"
+        )
+    return CommandAgent(template, **options)
 
 
 class CommandAgent:
@@ -50,15 +59,25 @@ class CommandAgent:
     runs_on_clean_review = False
 
     def __init__(
-        self, template: commands.Template, *, timeout: float, environment: Sequence[str] = ()
+        self,
+        template: commands.Template,
+        *,
+        timeout: float,
+        environment: Sequence[str] = (),
+        name: str | None = None,
+        version: str | None = None,
+        ledger: Ledger | None = None,
     ) -> None:
+        program = f"cmd:{Path(template.words[0]).name}"
         self.template = template
         self.timeout = timeout
         self.environment = tuple(environment)
-        self.name = f"cmd:{Path(template.words[0]).name}"
+        self.budget = Budget(ledger)
+        self.name = name or program
         self.fingerprint: Mapping[str, Any] = {
-            "name": self.name,
+            "name": program,
             "version": 1,
+            "program_version": version,
             # A key in the command line itself is no business of the results.
             "template": scrubbed(scrub(template.text, self._secrets())),
             "timeout": timeout,
@@ -73,21 +92,31 @@ class CommandAgent:
             AgentError: ``crashed`` if it ends with another status than 0 or cannot be started,
                 ``agent-endpoint`` if it changed nothing and says that its endpoint failed; or if the patch
                 is too large.
-            InfraError: if the disk fails, or ``agent-outside`` (exit status `OUTSIDE_EXIT`).
+            InfraError: if the disk fails, ``budget``, or ``agent-outside`` (exit status `OUTSIDE_EXIT`).
         """
+        self.budget.check()
         began = time.monotonic()
         with commands.private_folder() as place:
-            checkout = place / "repository"
+            checkout, usage_file = place / "repository", place / "usage.json"
             task.checkout(checkout)
-            values = {"workspace": str(checkout), **_inputs(task, place / "input")}
+            inputs = _inputs(task, place / "input")
+            values = {"workspace": str(checkout), "usage": str(usage_file), **inputs}
             done = self._run(task, self.template.fill(values), checkout, place)
-            patch = task.capture(checkout)
-        stop_reason = "time-limit" if done.timed_out else "finished"
-        if stop_reason == "finished" and changes_nothing(patch):
-            self._look_for_failure(task, done)
-            stop_reason = "unchanged"
-        warnings = (UNCHANGED,) if stop_reason == "unchanged" else ()
-        return Revision(patch, self.name, stop_reason, warnings, time.monotonic() - began)
+            used, warnings = read_usage(usage_file)
+            given = Path(inputs["prompt"]).stat().st_size
+            self.budget.charge(used, given=given, written=len(done.stdout))
+            try:
+                self._judge(task, done)
+                patch = task.capture(checkout)
+                unchanged = not done.timed_out and changes_nothing(patch)
+                if unchanged:
+                    self._look_for_failure(task, done)
+            except StageError as error:
+                error.usage = used
+                raise
+        stop_reason = "time-limit" if done.timed_out else "unchanged" if unchanged else "finished"
+        warnings = (*warnings, UNCHANGED) if unchanged else warnings
+        return Revision(patch, self.name, stop_reason, warnings, time.monotonic() - began, used)
 
     def _look_for_failure(self, task: AgentTask, done: processes.Completed) -> None:
         """Raise if the output says that the endpoint failed, in words that the agent was not given."""
@@ -119,19 +148,20 @@ class CommandAgent:
             write_atomic(task.directory / f"agent.{stream}.txt", scrub(output, secrets))
         if done.timed_out:
             task.log(f"agent: killed after {self.timeout:g} s")
-            return done
-        if done.returncode == OUTSIDE_EXIT:
-            said = scrub(decode(done.stderr or done.stdout), secrets).strip().rpartition("\n")[2]
-            raise outside_failure("agent", self.name, said or "(no output)")
-        if done.returncode != 0:
-            said = scrub(decode(done.stderr or done.stdout), secrets).strip().rpartition("\n")[2]
-            raise AgentError(
-                f"{self.name} ended with {_ending(done.returncode)}: {printable(said) or '(no output)'}."
-                f"{commands.advice_on_length(said)} See agent.stderr.txt and agent.stdout.txt in "
-                f"{task.directory}.",
-                reason="crashed",
-            )
         return done
+
+    def _judge(self, task: AgentTask, done: processes.Completed) -> None:
+        if done.timed_out or done.returncode == 0:
+            return
+        said = scrub(decode(done.stderr or done.stdout), self._secrets()).strip().rpartition("\n")[2]
+        if done.returncode == OUTSIDE_EXIT:
+            raise outside_failure("agent", self.name, said or "(no output)")
+        raise AgentError(
+            f"{self.name} ended with {_ending(done.returncode)}: {printable(said) or '(no output)'}."
+            f"{commands.advice_on_length(said)} See agent.stderr.txt and agent.stdout.txt in "
+            f"{task.directory}.",
+            reason="crashed",
+        )
 
     def _secrets(self) -> tuple[str, ...]:
         return passed_through(self.environment)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +48,7 @@ class AgentOptions:
         ledger, total_tokens, total_cost: the file of the run's budget, and its totals for all workers, which
             hold only where there is a file.
         environment: the variables that a `cmd:` agent is given (`core.commands.variables`).
+        name, version: what results call a `cmd:` agent, and its version.
         cwd: the folder of the invocation, for relative paths of a `cmd:` agent (default: the current one).
     """
 
@@ -70,6 +71,8 @@ class AgentOptions:
     total_tokens: int | None = None
     total_cost: float | None = None
     environment: tuple[str, ...] = ()
+    name: str | None = None
+    version: str | None = None
     cwd: Path | None = None
 
 
@@ -80,7 +83,13 @@ def load(spec: str, options: AgentOptions, environ: Mapping[str, str] | None = N
         UsageError: an unknown agent, missing model or key, or options that contradict one another.
     """
     _check(options)
-    price = _price(options)
+    is_command = spec.startswith("cmd:")
+    if (options.name or options.version) and not is_command:
+        raise UsageError(
+            "--crbench-agent-name and --crbench-agent-version go with --crbench-agent=cmd:TEMPLATE"
+        )
+    # A program may tell its own cost.
+    price = _price(replace(options, total_cost=None) if is_command else options)
     if spec == "llm":
         from .llm import LlmAgent
 
@@ -99,7 +108,8 @@ def load(spec: str, options: AgentOptions, environ: Mapping[str, str] | None = N
         from .none import NoAgent
 
         return NoAgent()
-    if spec.startswith("cmd:"):
+    if is_command:
+        from ..llm.ledger import Ledger
         from .command import command_agent
 
         return command_agent(
@@ -107,6 +117,12 @@ def load(spec: str, options: AgentOptions, environ: Mapping[str, str] | None = N
             cwd=options.cwd or Path.cwd(),
             timeout=options.timeout,
             environment=options.environment,
+            name=options.name,
+            version=options.version,
+            bounded=options.total_tokens is not None or options.total_cost is not None,
+            ledger=Ledger(options.ledger, options.total_tokens, options.total_cost, price)
+            if options.ledger is not None
+            else None,
         )
     raise UsageError(f"--crbench-agent={printable(spec, 80)}: no such agent; choose one of {_AGENTS}")
 

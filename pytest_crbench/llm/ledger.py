@@ -38,25 +38,31 @@ class Ledger:
         """
         if self.total_tokens is None and self.total_cost is None:
             return
-        spent = self.spent()
+        value = self._read()
+        spent = Usage.from_dict(value)
         if self.total_tokens is not None and spent.tokens >= self.total_tokens:
             raise _exceeded(f"{spent.tokens} tokens", "--crbench-max-total-tokens", self.total_tokens)
-        if self.total_cost is not None and self.price is not None:
-            cost = self.price.cost(spent)
+        if self.total_cost is not None:
+            cost = self._cost(value)
             if cost >= self.total_cost:
                 raise _exceeded(f"{cost:.4f} of cost", "--crbench-max-total-cost", self.total_cost)
 
-    def add(self, usage: Usage) -> None:
-        """Add the usage of one call.
+    def add(self, usage: Usage, cost: float | None = None) -> None:
+        """Add the usage of one call; ``cost`` counts where there is no price or no token to make one of.
 
         Raises:
             InfraError: if the file cannot be read or written.
         """
         with locked(self.path.with_name(f".{self.path.name}.lock"), log=lambda _line: None, what="ledger"):
-            total = self.spent() + usage
-            value: dict[str, Any] = total.as_dict()
-            if self.price is not None:
-                value["cost"] = round(self.price.cost(total), 6)
+            before = self._read()
+            value: dict[str, Any] = (Usage.from_dict(before) + usage).as_dict()
+            reported = _reported(before)
+            if cost is not None and (self.price is None or not usage.tokens):
+                reported += cost
+            if reported:
+                value["reported_cost"] = round(reported, 9)
+            if self.price is not None or reported:
+                value["cost"] = round(self._cost(value), 6)
             write_json(self.path, value)
 
     def spent(self) -> Usage:
@@ -65,21 +71,33 @@ class Ledger:
         Raises:
             InfraError: if the file is there and cannot be read: an unknown sum is not 0.
         """
+        return Usage.from_dict(self._read())
+
+    def _cost(self, value: dict[str, Any]) -> float:
+        priced = self.price.cost(Usage.from_dict(value)) if self.price is not None else 0.0
+        return priced + _reported(value)
+
+    def _read(self) -> dict[str, Any]:
         try:
             value = plainjson.parse(self.path.read_bytes())
         except FileNotFoundError:
-            return Usage()
+            return {}
         except (OSError, ValueError) as error:
             raise self._unreadable() from error
         if not isinstance(value, dict):
             raise self._unreadable()
-        return Usage.from_dict(value)
+        return value
 
     def _unreadable(self) -> InfraError:
         return InfraError(
             f"cannot read {self.path}, which holds what the run has used; delete it to count from 0 again",
             reason="ledger",
         )
+
+
+def _reported(value: dict[str, Any]) -> float:
+    cost = value.get("reported_cost", 0.0)
+    return float(cost) if isinstance(cost, int | float) and 0 <= cost < float("inf") else 0.0
 
 
 def _exceeded(spent: str, option: str, limit: float) -> InfraError:

@@ -17,6 +17,7 @@ from pytest_crbench.agents.command import CommandAgent, native
 from pytest_crbench.agents.load import AgentOptions, load
 from pytest_crbench.core.errors import AgentError, InfraError, UsageError
 from pytest_crbench.core.model import ReviewComment
+from pytest_crbench.llm.ledger import Ledger
 from pytest_crbench.workspace.revision import changes
 
 if TYPE_CHECKING:
@@ -196,6 +197,74 @@ def test_a_prompt_that_is_no_argument(tmp_path: Path) -> None:
         load("""cmd:sh -c 'exec /bin/echo "$(cat {prompt})"'""", AgentOptions()).revise(task)
     revision = load("cmd:sh -c 'wc -c < {prompt} > size'", AgentOptions()).revise(task)
     assert int(left(task, revision)["size"]) > 128 * 1024
+
+
+def used(text: str) -> str:
+    return f"pathlib.Path(sys.argv[1]).write_text({text!r}); pathlib.Path('a.txt').write_text('zwei')"
+
+
+@pytest.mark.parametrize("names", [("prompt_tokens", "completion_tokens"), ("input_tokens", "output_tokens")])
+def test_what_a_program_used_is_in_its_revision_and_in_the_budget(
+    tmp_path: Path, names: tuple[str, str]
+) -> None:
+    told = json.dumps({names[0]: 900, names[1]: 100, "cost": 0.5})
+    ledger = tmp_path / "ledger.json"
+    options = {"ledger": ledger, "total_tokens": 1500, "name": "fixer", "version": "2.1"}
+    for place in ("one", "two"):
+        task, revision = revise(tmp_path / place, used(told), "{usage}", **options)
+        assert revision.usage == {"prompt_tokens": 900, "completion_tokens": 100, "cost": 0.5}
+        assert revision.agent == "fixer"
+        assert set(left(task, revision)) == {"a.txt"}
+    assert Ledger(ledger).spent().tokens == 2000
+    with pytest.raises(InfraError, match=r"2000 tokens.*--crbench-max-total-tokens=1500") as caught:
+        revise(tmp_path / "three", used(told), "{usage}", **options)
+    assert caught.value.reason == "budget"
+
+
+def test_a_budget_of_cost_holds_for_a_program_that_tells_its_own(tmp_path: Path) -> None:
+    options = {"ledger": tmp_path / "ledger.json", "total_cost": 1.0}
+    told = used('{"total_cost_usd": 0.6}')
+    for place in ("one", "two"):
+        revise(tmp_path / place, told, "{usage}", **options)
+    with pytest.raises(InfraError, match=r"1\.2000 of cost"):
+        revise(tmp_path / "three", told, "{usage}", **options)
+    priced = {"ledger": tmp_path / "other.json", "total_cost": 1.0, "price": "1000:1000"}
+    revise(tmp_path / "four", used('{"prompt_tokens": 1000, "cost": 0.01}'), "{usage}", **priced)
+    with pytest.raises(InfraError, match=r"1\.0000 of cost"):
+        revise(tmp_path / "five", told, "{usage}", **priced)
+
+
+@pytest.mark.parametrize("text", ["", "no", "[1]", '{"prompt_tokens": "9"}', '{"cost": -1}', '{"cost": NaN}'])
+def test_what_is_not_told_is_estimated(tmp_path: Path, text: str) -> None:
+    ledger = tmp_path / "ledger.json"
+    _, revision = revise(tmp_path / "one", used(text), "{usage}", ledger=ledger, total_tokens=10_000)
+    assert revision.usage == {}
+    assert [("estimate" in warning) for warning in revision.warnings] == ([True] if text else [])
+    assert Ledger(ledger).spent().estimated_calls == 1
+    assert Ledger(ledger).spent().tokens > 50
+
+
+def test_what_a_program_used_before_it_failed_was_spent(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.json"
+    body = used('{"prompt_tokens": 7}') + "; sys.exit(3)"
+    with pytest.raises(AgentError, match="exit status 3") as caught:
+        revise(tmp_path / "one", body, "{usage}", ledger=ledger)
+    assert caught.value.usage == {"prompt_tokens": 7.0}
+    assert Ledger(ledger).spent().tokens == 7
+
+
+def test_name_version_and_budget_of_a_program() -> None:
+    plain, made = (
+        load("cmd:sh -c true", AgentOptions(name=n, version=v)) for n, v in ((None, None), ("x", "2"))
+    )
+    assert (plain.name, made.name) == ("cmd:sh", "x")
+    assert plain.fingerprint != made.fingerprint
+    assert made.fingerprint == load("cmd:sh -c true", AgentOptions(name="y", version="2")).fingerprint
+    for options in (AgentOptions(total_tokens=5), AgentOptions(total_cost=5.0)):
+        with pytest.raises(UsageError, match=r"the file \{usage\}"):
+            load("cmd:sh -c true", options)
+    with pytest.raises(UsageError, match="--crbench-agent-name"):
+        load("suggestions", AgentOptions(name="x"))
 
 
 def test_a_program_that_is_killed_is_an_agent_error(tmp_path: Path) -> None:
