@@ -58,6 +58,7 @@ def test_pieces_beside_a_document_make_it_unreadable(text: str, format: str, con
         ("[12:00:01] starting\n[1/3] asked\n", "\n[12:00:09] done {ok}\n"),
         ("- [x] read\n- [ ] tests\n\n", "\n\nThat is all (see [1])."),
         ("The code:\n\n```python\nif x:\n    d = {'a': [1]}\n```\n\nfails.\n", ""),
+        ('Before:\n```python\npost(url, json={"body": text, "to": [1]})\n```\n', ""),
         ('`d["x"]` may be missing, and {"k": 1} is logged.\n\n```json\n', "\n```\n"),
         ("<think>Let me look.\nHm.</think>\n", ""),
     ],
@@ -130,6 +131,21 @@ def test_many_positions_in_a_large_diff_take_no_time(context: ParseContext) -> N
     raw = json.dumps(items).encode()
     with bounded():
         assert parse(raw, "github", with_diff).comments[0].lines == (30_000, 30_000)
+
+
+def test_lines_in_keys_of_another_format_are_refused(context: ParseContext) -> None:
+    for place in ({"start_line": 5, "end_line": 6}, {"lines": [5, 6]}):
+        raw = json.dumps([{"path": "a.py", "body": "b", "side": "RIGHT", **place}]).encode()
+        with pytest.raises(Unreadable, match="native format"):
+            parse(raw, "github", context)
+
+
+@pytest.mark.parametrize(
+    "line", ['"}' + " " * 10**6 + "x", '" ' * 10**6, '"}' * 10**6, "`" * 10**6, "[" * 10**6]
+)
+def test_long_lines_of_prose_take_no_time(line: str, context: ParseContext) -> None:
+    with bounded(), pytest.raises(Unreadable):
+        parse(f"Review:\n{line}\n[]\n".encode(), "native", context)
 
 
 def test_many_fences_after_a_long_line_take_no_time(context: ParseContext) -> None:

@@ -109,6 +109,11 @@ def _comment(item: Mapping[str, Any], number: int, context: ParseContext) -> Rev
             f"github review: comment {number} has no text 'body'. The shape is that of "
             "GET /repos/{owner}/{repo}/pulls/{number}/comments."
         )
+    if ours := [key for key in ("lines", "end_line") if item.get(key) is not None]:
+        raise Unreadable(
+            f"github review: comment {number} has {ours[0]!r}, a key of the native format which would be "
+            "lost. Use --crbench-review-format=native, or GitHub's keys: start_line and line."
+        )
     body, suggestion, flags = take_suggestion(item["body"])
     start, end, side = item.get("start_line"), item.get("line"), item.get("side")
     if end is None and item.get("original_line") is not None:

@@ -23,8 +23,9 @@ _OPENING = re.compile(
 _FENCE = re.compile(r"(`{3,}|~{3,})[ \t]*([^\s`{\[]*)[ \t]*")
 #: A key of a review that stands outside of every document is a piece of one that is damaged.
 _KEY = re.compile(r'"(?:comments|body)"[ \t]*:')
-#: What only the end of a line of a document looks like: a text and its closing brace, or the next key.
-_PIECE = re.compile(r'"[ \t]*\}[\]} \t]*,?[ \t\r]*$|"[ \t]*,[ \t]*"\w{1,40}"[ \t]*:', re.MULTILINE)
+#: What a piece of a document looks like: a text and the next key, or its closing brace at the line's end.
+_NEXT_KEY = re.compile(r'"[ \t]*,[ \t]*"\w{1,40}"[ \t]*:')
+_CLOSED = re.compile(r'"[ \t]*\}[\]} \t]*,?\Z')
 #: What stands before or after a value that is part of a larger one.
 _WITHIN = re.compile(r"(?:[\[{,]|\"[ \t]*:)\Z"), re.compile(r"[\]},:]")
 
@@ -265,7 +266,7 @@ class _Prose:
                 self.rest.append(self.text[start:at])
         if not self.values:
             raise _unlike(self.text, self.what)
-        piece = next(filter(_is_piece, self.rest), None) or next(filter(_KEY.search, self.code), None)
+        piece = next(filter(_is_piece, self.rest), None)
         if piece is not None:
             raise Unreadable(
                 f"{self.what}: a piece of a damaged JSON document stands outside of what can be read: "
@@ -283,7 +284,10 @@ class _Prose:
         closing = re.compile(rf"^[ \t]*{re.escape(marker[0])}{{{len(marker)},}}[ \t]*$", re.MULTILINE)
         end = closing.search(self.text, fence.end())
         at = len(self.text) if end is None else end.end()
-        self.code.append(self.text[fence.end() : at].rstrip("`~ \t"))
+        block = self.text[fence.end() : at].rstrip("`~ \t")
+        # Code may hold such keys, too; what is no whole block of a language may be a review's other fence.
+        doubtful = not word or end is None or _OPENING.match(self.text, start)
+        (self.rest if doubtful and _KEY.search(block) else self.code).append(block)
         return at
 
     def _document(self, start: int, marker: str) -> int:
@@ -312,14 +316,15 @@ class _Prose:
 
 def _is_piece(line: str) -> bool:
     """Whether a line of prose may be what was left of a document that lost its beginning or end."""
-    if _KEY.search(line) or _PIECE.search(line) or len(line.strip()) == 1:
+    line = line.strip()
+    if len(line) == 1 or _KEY.search(line) or _NEXT_KEY.search(line) or _CLOSED.search(line):
         return True
     depth = 0
     for bracket in _BRACKET.findall(line):
         depth += 1 if bracket in "[{" else -1
         if depth < 0:
             return True
-    return depth > 0 and line.lstrip()[:1] in ("[", "{")
+    return depth > 0 and line[0] in "[{"
 
 
 def _past_blanks(text: str, at: int) -> int:
