@@ -244,7 +244,7 @@ def make_evaluator(
         agent=agent,
         backend=backend,
         runners={"pytest": PytestRunner()},
-        trees=partial(_trees, settings, {}),
+        trees=trees_of(settings),
         workspace=lambda instance, trees, log: with_room(
             partial(build, trees, title=instance.title, body=instance.body, cache=settings.cache, log=log),
             partial(cache_items, settings.cache),
@@ -268,6 +268,11 @@ def make_evaluator(
         repository=not settings.offline,
         only_diff=settings.comments == "diff",
     )
+
+
+def trees_of(settings: Settings) -> Callable[[Instance, bool, Callable[[str], None]], Trees]:
+    """Return what fetches the trees of an instance (the fixed one if asked), through the cache."""
+    return partial(_trees, settings, {})
 
 
 def _trees(

@@ -7,6 +7,7 @@ import sys
 import time
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -47,6 +48,11 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         "--write",
         action="store_true",
         help="record the result in the [validation] table of each instance that holds",
+    )
+    parser.add_argument(
+        "--fresh",
+        action="store_true",
+        help="fetch the sources again, whatever the cache holds: shows that each url still answers",
     )
     parser.add_argument(
         "--accept",
@@ -137,6 +143,14 @@ def _validate(
         invocation = assemble.Invocation(folder, session, backend.name)
         reviewer, agent = programs.make_reviewer(settings), programs.make_agent(settings, None)
         evaluator = assemble.make_evaluator(settings, invocation, reviewer, agent, backend)
+        if args.fresh:
+            fetch = assemble.trees_of(replace(settings, cache=folder / "sources"))
+            evaluator.parts = replace(evaluator.parts, trees=fetch)
+        elif any(instance.source.kind != "tree" for instance in instances):
+            print(
+                "crbench: sources come from the cache where it has them; --fresh fetches them again",
+                flush=True,
+            )
         try:
             with ThreadPoolExecutor(args.jobs) as pool:
                 stopped = Event()

@@ -38,7 +38,15 @@ def unmeasured(
 
 def environment_name(wanted: Environment) -> str:
     """Name of what an instance asks for, before it is known what that resolves to."""
-    return digest.of([wanted.python, wanted.requirements, wanted.as_of, wanted.install])[:16]
+    return digest.of(
+        [
+            wanted.python,
+            wanted.requirements,
+            wanted.as_of,
+            wanted.install,
+            *([wanted.version] if wanted.version else []),
+        ]
+    )[:16]
 
 
 def log_path(instance: Instance) -> str:

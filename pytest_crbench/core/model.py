@@ -7,7 +7,7 @@ one thing that a good review must get right.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -145,6 +145,12 @@ class Environment:
     requirements: tuple[str, ...] = ()
     as_of: str | None = None
     network: bool = False
+    #: The version that an editable installation is built as, where the project asks git for it.
+    version: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON, for digests: what was added later is left out where it says nothing."""
+        return {name: value for name, value in asdict(self).items() if name != "version" or value}
 
 
 @dataclass(frozen=True)

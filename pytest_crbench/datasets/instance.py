@@ -82,6 +82,7 @@ def load_instance(folder: Path, dataset: str, problems: Problems) -> Instance | 
         requirements=tuple(data.environment.requirements),
         as_of=data.created_at,
         network=data.environment.network,
+        version=data.environment.version,
     )
     written = data.model_dump(
         mode="json",
@@ -93,7 +94,7 @@ def load_instance(folder: Path, dataset: str, problems: Problems) -> Instance | 
         "language": data.language,
         "source": {k: v for k, v in written["source"].items() if not k.startswith("fixed")},
         "contents": {k: v for k, v in contents.items() if not k.startswith("fixed")},
-        "environment": asdict(environment),
+        "environment": environment.to_json(),
     }
     return Instance(
         dataset=dataset,
@@ -171,6 +172,8 @@ def _check_environment(file: Path, table: EnvironmentTable, problems: Problems) 
         SpecifierSet(table.python)
     except InvalidSpecifier:
         problems.add(file, "environment.python", table.python, 'a version specifier such as ">=3.11"')
+    if table.version and table.install != "editable":
+        problems.add(file, "environment.version", table.version, 'nothing, as install is not "editable"')
     for index, requirement in enumerate(table.requirements):
         try:
             Requirement(requirement)
@@ -195,7 +198,13 @@ def _comments(file: Path, data: InstanceFile, problems: Problems) -> list[str]:
             )
         seen.add(comment.id.casefold())
         _check_place(file, key, comment, problems)
-        tests.append(_test(file, f"{key}.test", comment.test, problems))
+        tests.append(_test(file, f"{key}.test", comment.test, problems) if comment.test else "")
+        if comment.test and comment.kind is None:
+            problems.add(
+                file, f"{key}.kind", words("nothing"), '"behavioral" or "structural", as it has a test'
+            )
+        if comment.expect and not comment.test:
+            problems.add(file, f"{key}.expect", comment.expect, "nothing, as it has no test")
     return tests
 
 

@@ -60,6 +60,8 @@ def load(path: Path) -> Dataset:
         instances=instances,
         digest=digest.of(content),
         path=folder,
+        # Where nothing can be run, comments are there to be matched.
+        scoring="tests" if any(c.test for i in instances for c in i.checks) else "matching",
     )
 
 
@@ -104,7 +106,7 @@ def _check_tests(instances: tuple[Instance, ...], problems: Problems) -> None:
         for index, check in enumerate(instance.checks):
             name = f"{instance.id}::{check.id}"
             other = first.setdefault((instance.sides, check.test), name)
-            if other != name and instance.path is not None:
+            if check.test and other != name and instance.path is not None:
                 found = words(f"the test of {other}, of the same base and head")
                 problems.add(
                     instance.path / "instance.toml", f"comment[{index}].test", found, "a test of its own"

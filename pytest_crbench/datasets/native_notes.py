@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def notes(dataset: Dataset) -> list[Note]:
     """Return what is odd about a dataset, from its files alone."""
-    instances = dataset.instances
+    instances = [i for i in dataset.instances if any(check.test for check in i.checks)]
     recorded = {i.id: _validation(i) for i in instances}
     return [
         *noted(
@@ -35,6 +35,11 @@ def notes(dataset: Dataset) -> list[Note]:
             "no-date",
             "requirements are resolved as of today, not as of the pull request: give created_at",
             [i.id for i in instances if i.created_at is None and i.environment.requirements],
+        ),
+        *noted(
+            "no-test",
+            "the comment can only be matched: --crbench-scoring=tests leaves it out",
+            checks_where(dataset, lambda _i, c: not c.test) if dataset.scoring == "tests" else [],
         ),
         *noted(
             "network",

@@ -116,6 +116,11 @@ class EnvironmentTable(_Strict):
         description='a list of folders of the tree that hidden tests import from, such as ["src", "."]',
     )
     install: Literal["none", "editable"] = Field(default="none", description='"none" or "editable"')
+    version: str = Field(
+        default="",
+        pattern=r"^([0-9][A-Za-z0-9.+!_-]*)?$",
+        description='the version that install = "editable" builds, if the project asks git for it: "1.2.3"',
+    )
     requirements: list[str] = Field(default=[], description='a list of requirements such as ["markupsafe"]')
     network: bool = Field(
         default=False, description="true only if the hidden tests cannot do without the network"
@@ -123,7 +128,7 @@ class EnvironmentTable(_Strict):
 
 
 class CommentTable(_Strict):
-    """What a human reviewer said, and the hidden test that stands for it."""
+    """What a human reviewer said, and the hidden test that stands for it, if it is more than matched."""
 
     id: Slug = Field(
         description="a slug (ASCII letters, digits, '.', '_', '-'; up to 80), unique in the instance"
@@ -139,11 +144,11 @@ class CommentTable(_Strict):
         description="[first, last]: two line numbers, 1 or more, inclusive",
     )
     side: Side = Field(default="right", description='"right" (lines of head) or "left" (lines of base)')
-    kind: Kind = Field(description='"behavioral" or "structural"')
+    kind: Kind | None = Field(default=None, description='"behavioral" or "structural", where there is a test')
     category: Category = Field(description="one of the ten categories")
     body: Text = Field(description="what the reviewer says, not empty")
     suggestion: str | None = Field(default=None, description="the text that replaces exactly `lines` of head")
-    test: Relative = Field(description="a test file, relative to the instance's folder")
+    test: Relative | None = Field(default=None, description="a test file, relative to the instance's folder")
     expect: str | None = Field(
         default=None,
         pattern=r"^\S{1,200}$",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..core import digest
 from ..core.errors import InfraError, InvalidInstanceError
 from ..core.eviction import with_room
-from . import archive, build, disk, image
+from . import archive, build, disk, image, install
 from .container import DockerSandbox
 from .engine import connect, engine_errors
 from .pins import resolve
@@ -98,7 +98,8 @@ class DockerBackend:
         )
         built = image.build_environment(self._client, self._settings, base, pins, name)
         if wanted.install == "editable":
-            name, built = digest.of([name, "editable"]), replace(built, editable=True)
+            name = digest.of([name, "editable", install.EDITABLE_RECIPE, wanted.version])
+            built = replace(built, editable=True, version=wanted.version)
         ref = EnvironmentRef(name, base.interpreter.version, pins, built, base.name, base.id)
         self._environments[wanted] = ref
         return ref

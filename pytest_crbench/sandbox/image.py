@@ -51,13 +51,15 @@ class Base:
 class Built:
     """An environment image: its tag, its user's id, and whether it has ``timeout -k``.
 
-    ``editable``: trees on top of it are installed in it, as a link to where they lie.
+    ``editable``: trees on top of it are installed in it, as a link to where they lie, and as ``version``
+    unless that is "".
     """
 
     tag: str
     uid: int
     has_timeout: bool
     editable: bool = False
+    version: str = ""
 
 
 def base_name(settings: SandboxSettings, specifier: str) -> str:
@@ -136,9 +138,10 @@ def build_tree(client: APIClient, settings: SandboxSettings, environment: Built,
         InvalidInstanceError: if an editable installation is more than a link to the tree.
     """
     if environment.editable:
-        plain = build_tree(client, settings, replace(environment, editable=False), tree)
-        add = partial(install.install_editable, client, settings, plain, tree, environment.uid)
-        return _once(client, settings, [plain, "editable", RECIPE], add)
+        plain = build_tree(client, settings, replace(environment, editable=False, version=""), tree)
+        version = environment.version
+        add = partial(install.install_editable, client, settings, plain, tree, environment.uid, version)
+        return _once(client, settings, [plain, "editable", install.EDITABLE_RECIPE, version], add)
 
     def build(tag: str) -> None:
         entries = partial(

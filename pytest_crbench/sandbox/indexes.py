@@ -24,6 +24,16 @@ _UV_ONLY = (
 _LOGIN = re.compile(r"UV_INDEX_\w+_(USERNAME|PASSWORD)")
 
 
+#: What pip, uv and the backends they run say when an index or a proxy does not give what was asked for.
+_NETWORK_FAILED = re.compile(
+    r"connection (?:broken|refused|reset|aborted|error|timed)|NewConnectionError|name resolution|getaddrinfo"
+    r"|SSLError|CERTIFICATE_VERIFY|ProxyError|HTTP error|No matching distribution|error sending request",
+    re.IGNORECASE,
+)
+#: Results keep the beginning of a long reason: this much of the end of a build's log fits in.
+_BUILD_TAIL = 500
+
+
 def uv_environment(settings: SandboxSettings) -> dict[str, str]:
     """Environment of a ``uv`` process: a small one, plus index, proxy and CA settings."""
     env = _passed(_NETWORK + _UV_ONLY)
@@ -63,6 +73,24 @@ def redact(text: str, settings: SandboxSettings) -> str:
     proxies = [value for name, value in _passed(_NETWORK).items() if name.lower() != "no_proxy"]
     passwords = [value for name, value in _logins().items() if name.endswith("_PASSWORD")]
     return scrub(settings.indexes.redact(text, *proxies), passwords, shortest=1)
+
+
+def build_failure(said: str) -> str:
+    """Return the end of what a build of a package said, given pip's or uv's output; "" if no build failed.
+
+    A build that could not get what it needs from an index is a failure of the network.
+    """
+    if _NETWORK_FAILED.search(said):
+        return ""
+    if "[end of output]" in said:
+        log = said.partition("[end of output]")[0]
+    elif "build backend returned an error" in said:
+        log = said.rpartition("[stderr]")[2].partition("hint: This usually")[0]
+    else:
+        return ""
+    end = "\n".join(line.strip() for line in log.strip().splitlines())[-_BUILD_TAIL:]
+    hint = ' Give version = "…" in [environment].' if "unable to detect version" in log else ""
+    return f"A package cannot be built.{hint} Its build ended with: {end}"
 
 
 def _logins() -> dict[str, str]:

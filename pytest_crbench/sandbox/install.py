@@ -18,7 +18,7 @@ from ..core.text import decode
 from . import archive
 from .build import PYTHON, WORKDIR, build_container
 from .engine import DISK_FULL, connect, engine_errors
-from .indexes import pip_environment, redact
+from .indexes import build_failure, pip_environment, redact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +37,15 @@ _SHORT = 120.0
 #: What root needs to install from, and to put back, a tree that is not its own.
 _TREE_CAPABILITIES = ("DAC_OVERRIDE", "CHOWN", "FOWNER")
 _PIP = (PYTHON, "-I", "-m", "pip", "install", "--no-deps")
+#: Raise when the way a tree is installed changes.
+EDITABLE_RECIPE = 2
+#: What tools take in place of git's version: setuptools-scm and hatch-vcs, PDM, pbr, Poetry's plugin.
+_VERSIONS = (
+    "SETUPTOOLS_SCM_PRETEND_VERSION",
+    "PDM_BUILD_SCM_VERSION",
+    "PBR_VERSION",
+    "POETRY_DYNAMIC_VERSIONING_BYPASS",
+)
 _COMPILED = (".so", ".pyd", ".dylib")
 
 
@@ -64,20 +73,25 @@ def install_pins(
 
 
 def install_editable(
-    client: APIClient, settings: SandboxSettings, image: str, tree: Tree, uid: int, tag: str
+    client: APIClient, settings: SandboxSettings, image: str, tree: Tree, uid: int, version: str, tag: str
 ) -> None:
     """Install the tree that ``image`` holds as an editable package, and commit that as ``tag``.
 
     What the installation leaves in the tree is removed again: an agent's edits are told from the tree's
     files by comparing with head.
 
+    ``version``, unless "", is what the project would have asked git for: the tree has no history.
+
     Raises:
-        InfraError: with the tail of pip's output.
+        InfraError: with the end of what the build said.
         InvalidInstanceError: if it compiles modules into the tree.
     """
     with build_container(client, settings, image, network=True, capabilities=_TREE_CAPABILITIES) as execute:
         with reachable_index(client, settings, execute) as (_folder, env):
-            done = execute([*_PIP, "--editable", WORKDIR], settings.build_timeout, env)
+            env = env | (dict.fromkeys(_VERSIONS, version) if version else {})
+            # Without it pip leaves the metadata of a project with setup.py alone in the tree, where it is
+            # removed again.
+            done = execute([*_PIP, "--use-pep517", "--editable", WORKDIR], settings.build_timeout, env)
             if done.returncode != 0:
                 raise _pip_failed(done, "the tree (editable)", settings)
         _refuse_compiled(execute, tree)
@@ -150,6 +164,9 @@ def _pip_failed(done: Ran, what: str, settings: SandboxSettings) -> InfraError:
     failed = f"pip install of {what} in an image: {ended}"
     if is_full(said):
         return InfraError(f"{failed}: {DISK_FULL}. pip said: {said}", reason="disk")
+    advice = "" if done.late else build_failure(said)
+    if advice:
+        return InfraError(f"{failed}. {advice}", reason="install")
     # What to do comes first: results keep the beginning of a long reason.
     return InfraError(
         f"{failed}. Check the network, the index settings and the CA bundle (PIP_INDEX_URL, PIP_CERT) of "

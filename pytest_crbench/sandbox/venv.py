@@ -13,7 +13,7 @@ from ..core.store import locked, write_json
 from ..core.text import decode
 from ..core.usage import Uses
 from . import disk, uv
-from .indexes import redact
+from .indexes import build_failure, redact
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,6 +87,9 @@ def _run(program: str, arguments: list[str], settings: SandboxSettings, cwd: Pat
     done = uv.run(program, arguments, settings, cwd=cwd, timeout=settings.build_timeout, reason="install")
     if done.returncode != 0:
         said = redact(decode(done.stdout + done.stderr), settings).strip()[-_TAIL:]
+        failed = build_failure(said)
+        if failed and not is_full(said):
+            raise InfraError(f"uv {what}: exit status {done.returncode}. {failed}", reason="install")
         advice = FULL if is_full(said) else _ADVICE
         raise InfraError(
             f"uv {what}: exit status {done.returncode}. {advice}. It said: {said}",

@@ -196,6 +196,37 @@ def test_a_missing_tree_is_told_before_anything_runs(tmp_path: Path, cache: Path
     assert str(dataset / "bad") in done.stderr
 
 
+def test_a_warm_cache_does_not_hide_a_url_that_is_gone(tmp_path: Path, cache: Path) -> None:
+    dataset = write_dataset(tmp_path / "data", [GOOD])
+    folder, repository = dataset / "good", tmp_path / "repository"
+    repository.mkdir()
+
+    def git(*arguments: str) -> str:
+        argv = ["git", "-c", "user.name=t", "-c", "user.email=t@example.com", *arguments]
+        return subprocess.run(argv, cwd=repository, check=True, capture_output=True, text=True).stdout.strip()
+
+    git("init", "-q")
+    commits = {}
+    for side in ("base", "head", "fixed"):
+        shutil.copytree(folder / side, repository, dirs_exist_ok=True)
+        git("add", "-A")
+        git("commit", "-q", "-m", side)
+        commits[side] = git("rev-parse", "HEAD")
+    text = (
+        (folder / "instance.toml").read_text().replace('kind = "tree"', f'kind = "git"\nurl = "{repository}"')
+    )
+    for side, commit in commits.items():
+        text = text.replace(f'{side} = "{side}"', f'{side} = "{commit}"')
+    (folder / "instance.toml").write_text(text)
+    assert validate(dataset, cache, "--fresh").returncode == 0
+    assert "sources come from the cache where it has them" in validate(dataset, cache).stdout
+    repository.rename(tmp_path / "elsewhere")
+    gone = validate(dataset, cache, "--fresh")
+    assert gone.returncode == 2
+    assert "cannot be fetched" in gone.stdout
+    assert str(repository) in gone.stdout
+
+
 def test_wrong_usage(tmp_path: Path, cache: Path) -> None:
     dataset = write_dataset(tmp_path / "data", [GOOD])
     for arguments, said in (

@@ -57,7 +57,8 @@ def test_an_instance_and_its_checks(tmp_path: Path) -> None:
     path = write(tmp_path, [pull(7, said, left)], [pull(7, comment("No."))])
     dataset = open_dataset(f"aacr:{path}")
     assert (dataset.name, dataset.scoring, dataset.path) == ("aacr", "matching", tmp_path)
-    assert dataset.notice.startswith("1 of 2 reference comments were written by models")
+    assert dataset.notice.startswith("1 of 2 reference comments were written by models. A comment")
+    assert "experts" not in dataset.title
     (instance,) = dataset.instances
     assert (instance.id, instance.language, instance.origin) == ("team__project-7", "C", "pull_request")
     assert instance.repo == "team/project"
@@ -297,7 +298,9 @@ def test_the_published_data(aacr_data: Path) -> None:
         "Repo Level": 233,
     }
     assert Counter(c.facets["origin"] for c in checks) == {"model": 1114, "human": 391}
-    assert "1114 of 1505 reference comments" in dataset.notice
+    assert (
+        "1114 of 1505 reference comments were written by models, and all were verified by" in dataset.notice
+    )
     swapped = [c.comment.lines for c in checks if c.comment.flags]
     assert swapped == [(1144, 1153)]
 

@@ -9,6 +9,7 @@ import pytest
 from pytest_crbench.core.errors import UsageError
 from pytest_crbench.datasets import open_dataset
 from pytest_crbench.datasets.native import load
+from pytest_crbench.datasets.native_notes import notes as native_notes
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 GOOD = f"""
@@ -386,3 +387,38 @@ def test_a_change_and_test_under_two_ids_are_refused(tmp_path):
     assert "comment[0].test: found the test of one::limit, of the same base and head" in problems(tmp_path)
     (tmp_path / "two" / "test_limit.py").write_text("def test_b():\n    assert 0\n")
     assert len(load(tmp_path).instances) == 2
+
+
+MATCHED = GOOD.replace('kind = "behavioral"\n', "").replace('test = "test_limit.py"\n', "")
+
+
+def test_comments_that_are_only_matched_need_no_test(tmp_path):
+    instance(tmp_path, "one", MATCHED, test=None)
+    instance(tmp_path, "two", MATCHED.replace('"one"', '"two"'), test=None)
+    dataset = load(tmp_path)
+    assert dataset.scoring == "matching"
+    assert [(c.test, c.kind) for i in dataset.instances for c in i.checks] == [("", None)] * 2
+    instance(tmp_path, "three", GOOD.replace('"one"', '"three"'))
+    mixed = load(tmp_path)
+    assert mixed.scoring == "tests"
+    assert [n.where for n in native_notes(mixed) if n.name == "no-test"] == [("one::limit", "two::limit")]
+
+
+def test_what_belongs_to_a_test_needs_one(tmp_path):
+    instance(tmp_path, "one", GOOD.replace('kind = "behavioral"\n', ""))
+    assert 'comment[0].kind: found nothing, expected "behavioral" or' in problems(tmp_path)
+    instance(tmp_path / "b", "one", MATCHED + 'expect = "KeyError"\n', test=None)
+    assert "comment[0].expect: found 'KeyError', expected nothing" in problems(tmp_path / "b")
+
+
+def test_a_version_is_for_an_editable_installation(tmp_path):
+    text = GOOD.replace("[environment]", '[environment]\nversion = "1.2.3"')
+    instance(tmp_path / "a", "one", text)
+    assert "environment.version: found '1.2.3', expected nothing" in problems(tmp_path / "a")
+    editable = GOOD.replace("[environment]", '[environment]\ninstall = "editable"')
+    plain = load(instance(tmp_path / "b", "one", editable)).instances[0]
+    named = load(
+        instance(tmp_path / "c", "one", text.replace("[environment]", '[environment]\ninstall = "editable"'))
+    ).instances[0]
+    assert named.environment.version == "1.2.3"
+    assert named.checks[0].digest != plain.checks[0].digest

@@ -349,6 +349,52 @@ def test_an_editable_installation_is_a_link_to_the_tree_and_changes_nothing_ther
     assert digest.of_tree(tmp_path / "out") == tree.digest
 
 
+@pytest.mark.parametrize(
+    ("files", "version", "shown"),
+    [
+        ({"setup.py": "from setuptools import setup\n"
+          "setup(name='edited', version='4.5.6', py_modules=['edited'])\n"},
+         "", b"4.5.6\n"),
+        ({"pyproject.toml": '[build-system]\nrequires = ["setuptools>=64", "setuptools-scm>=8"]\n'
+          'build-backend = "setuptools.build_meta"\n[project]\nname = "edited"\ndynamic = ["version"]\n'
+          "[tool.setuptools_scm]\n"}, "7.8", b"7.8\n"),
+    ],
+)  # fmt: skip
+def test_an_editable_installation_has_metadata(
+    docker_kit: Any, tmp_path: Path, files: dict[str, str], version: str, shown: bytes
+) -> None:
+    from pytest_crbench.core import digest
+
+    for name, text in {**files, "edited.py": ""}.items():
+        (tmp_path / name).write_text(text)
+    tree = Tree(tmp_path, digest.of_tree(tmp_path))
+    environment = docker_kit.backend.environment(Environment(install="editable", version=version))
+    with docker_kit.backend.open(environment, tree, limits=Limits(lifetime=100)) as box:
+        look = "import importlib.metadata as m; print(m.version('edited'))"
+        done = box.exec([box.python, "-I", "-B", "-c", look], timeout=20, cwd="/")
+        assert done.stdout == shown, done
+
+
+def test_a_build_that_fails_shows_the_end_of_its_log(docker_kit: Any, tmp_path: Path) -> None:
+    from pytest_crbench.core import digest
+
+    noise = "print('noise\\n' * 2000)\n"
+    (tmp_path / "setup.py").write_text(
+        noise + "raise RuntimeError('no compiler for https://me:pass@host/x')\n"
+    )
+    environment = docker_kit.backend.environment(Environment(install="editable"))
+    tree = Tree(tmp_path, digest.of_tree(tmp_path))
+    with (
+        pytest.raises(InfraError) as caught,
+        docker_kit.backend.open(environment, tree, limits=Limits(lifetime=100)),
+    ):
+        pass
+    said = str(caught.value)[:800]  # what results keep
+    assert "RuntimeError: no compiler for https://" in said
+    assert "me:pass" not in said
+    assert "Check the network" not in said
+
+
 # Choosing and cleaning
 
 
