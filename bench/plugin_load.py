@@ -52,11 +52,10 @@ def loading(entry):
     before = set(sys.modules)
     plugin = timed("import", load)(entry)
     came.extend(set(sys.modules) - before)
-    for name in ("pytest_addoption", "pytest_configure"):
-        setattr(plugin, name, timed(name, getattr(plugin, name)))
+    plugin.pytest_configure = timed("pytest_configure", plugin.pytest_configure)
     begin_conftests = plugin.pytest_load_initial_conftests
 
-    @pytest.hookimpl(wrapper=True)
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_load_initial_conftests(early_config, parser, args):
         steps = begin_conftests(early_config, parser, args)
         timed("pytest_load_initial_conftests", next)(steps)

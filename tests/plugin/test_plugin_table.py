@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -149,6 +150,76 @@ def test_row(row: Row, vendor: Path, tmp_path: Path, workers: tuple[str, ...]) -
     check(row, vendor, tmp_path / "apart", sys.executable, *workers)
 
 
+#: Every file that pytest reads, and the head of its section.
+FORMATS = {
+    "pytest.ini": "[pytest]\n",
+    "tox.ini": "[pytest]\n",
+    "setup.cfg": "[tool:pytest]\n",
+    "pyproject.toml": "[tool.pytest.ini_options]\n",
+    "pytest.toml": "[pytest]\n",
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_an_unknown_key_is_refused_in_every_format(vendor: Path, name: str) -> None:
+    (vendor / "pytest.ini").unlink()
+    quote = '"' if name.endswith(".toml") else ""
+    (vendor / name).write_text(
+        f"{FORMATS[name]}crbench_reviewer = {quote}none{quote}\ncrbench_fail_undr = {quote}0.3{quote}\n"
+    )
+    status, output = go(vendor, sys.executable)
+    assert status == 4, output
+    assert f"{name}: unknown key crbench_fail_undr. Did you mean crbench_fail_under?" in output
+
+
+@pytest.mark.parametrize(
+    ("name", "section", "gate", "status", "said"),
+    [
+        ("pytest.ini", "[pytest]", "crbench_fail_under = 0.3", 1, "overall 0.000 < 0.3"),
+        ("pytest.toml", "[pytest]", "crbench_fail_under = 0.3", 1, "overall 0.000 < 0.3"),
+        ("pytest.toml", "[pytest]", 'crbench_fail_under = "0.3"', 1, "overall 0.000 < 0.3"),
+        ("pytest.toml", "[pytest]", 'crbench_fail_under = [0.3, "macro:0.2"]', 1, "macro 0.000 < 0.2"),
+        ("pyproject.toml", "[tool.pytest]", "crbench_min_coverage = 1", 0, "coverage 1.000 >= 1"),
+        ("pytest.toml", "[pytest]", "crbench_repeats = 2\ncrbench_fail_under = 0", 0, "6 missed"),
+        ("pytest.toml", "[pytest]", "crbench_fail_on_miss = true", 1, "3 failed"),
+        ("pytest.toml", "[pytest]", "crbench_repeats = true", 4, "--crbench-repeats=True: expected a whole"),
+        ("pytest.toml", "[pytest]", "crbench_reviewer_version = 1.10", 4, "write it in quotes"),
+    ],
+)
+def test_a_gate_of_one_number_and_numbers_of_toml(
+    vendor: Path, name: str, section: str, gate: str, status: int, said: str
+) -> None:
+    (vendor / "pytest.ini").unlink()
+    plain = name.endswith(".ini")
+    keys = "".join(f"{key} = {value if plain else json.dumps(value)}\n" for key, value in REVIEWER.items())
+    (vendor / name).write_text(f"{section}\n{keys}{gate}\n")
+    found, output = go(vendor, sys.executable)
+    assert found == status, output
+    assert said in output
+    assert "Traceback" not in output
+
+
+ASKS = """
+def test_asks(crbench_evaluate):
+    assert [v.status.value for v in crbench_evaluate("second")] == ["missed"]
+"""
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "xdist"])
+def test_a_test_of_the_vendors_own_that_asks_for_an_evaluation_is_a_benchmark(
+    vendor: Path, workers: tuple[str, ...]
+) -> None:
+    (vendor / "tests" / "test_own.py").write_text(ASKS)
+    keys = "".join(f"{key} = {value}\n" for key, value in SCORED.items())
+    (vendor / "pytest.ini").write_text(f"[pytest]\n{keys}")
+    status, output = go(vendor, sys.executable, TYPED, "tests", *workers)
+    assert status == 0, output
+    (vendor / "pytest.ini").write_text(f"[pytest]\n{keys}crbench_reviewer = none\n")
+    status, output = go(vendor, sys.executable, "tests", *workers)
+    assert status == 1, output
+    assert "crbench is off where only paths of your own tests are named" in output
+
+
 @pytest.fixture(scope="session")
 def older(tmp_path_factory: pytest.TempPathFactory) -> str:
     """An interpreter with the oldest pytest that we support; the suite itself runs under the newest."""
@@ -158,7 +229,7 @@ def older(tmp_path_factory: pytest.TempPathFactory) -> str:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(place)], check=True)
     # uv reads no configuration of pip's.
     env = {**os.environ, "UV_DEFAULT_INDEX": os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple")}
-    wanted = ["-e", str(ROOT), "pytest==8.4.0"]
+    wanted = ["-e", f"{ROOT}[matching]", "pytest==8.4.0"]
     install = [sys.executable, "-m", "uv", "pip", "install", "-q", "--python", str(place / "bin" / "python")]
     subprocess.run([*install, *wanted], env=env, check=True, timeout=300)
     return str(place / "bin" / "python")
