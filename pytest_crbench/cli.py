@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from .commands import calibrate, clean, compare, demo, doctor, gate, instances, tables, validate
+    from .commands import calibrate, clean, compare, demo, doctor, gate, instances, show, tables, validate
 
     parser = argparse.ArgumentParser(
         prog="crbench",
@@ -59,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"crbench {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (demo, doctor, instances, validate, calibrate, compare, tables, gate, clean):
+    for command in (demo, doctor, instances, validate, calibrate, show, compare, tables, gate, clean):
         command.add_parser(subparsers)
     return parser
 

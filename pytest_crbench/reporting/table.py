@@ -67,6 +67,7 @@ def table(
         *_listed("lost", lost_lines(decision) if decision else ()),
         *(("note", line) for line in notes(results)),
         *([("files", printable(files))] if files else []),
+        *([("more", f"crbench show {printable(files)} CHECK")] if files and misses else []),
     ]
     return found + _wrapped(ends, width)
 
@@ -85,7 +86,7 @@ def _wrapped(details: Iterable[tuple[str, str]], width: int) -> list[str]:
             initial_indent=f"{name:<{_LABEL}}",
             subsequent_indent=" " * _LABEL,
             # To be copied.
-            break_long_words=name not in ("files", "no result", "missed", "lost", ""),
+            break_long_words=name not in ("files", "no result", "more", "missed", "lost", ""),
             break_on_hyphens=False,
         )
         # A break may have put a command to the CI service at the beginning of a line.

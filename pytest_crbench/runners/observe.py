@@ -97,7 +97,7 @@ def _legend(
     """Say which file is which: pytest's last line counts the canaries too, as "2 failed"."""
     said = (
         f"\n\ncrbench: {' and '.join(must_pass)} must pass and {' and '.join(must_fail)} must fail. They are "
-        "canaries, which show that the test run works; the counts above include them.\n"
+        "canaries, which show that the test run works; pytest counts them too.\n"
         "crbench: hidden test "
     )
     how = "" if ending == "completed" else f" (the run {_ENDED[ending]})"
