@@ -76,6 +76,10 @@ def find(spec: str) -> Callable[[PullRequest, Path], Any]:
     return found  # type: ignore[no-any-return]
 
 
+#: What a callable may say beside its comments (docs/writing-a-reviewer.md).
+_KEPT = ("usage", "outside_failure", "error", "errors", "completed")
+
+
 def native(said: Any) -> dict[str, Any]:
     """Turn what a callable returned into our own JSON.
 
@@ -86,9 +90,9 @@ def native(said: Any) -> dict[str, Any]:
     if isinstance(said, Review):
         document["usage"] = dict(said.usage)
         said = said.comments
-    elif isinstance(said, dict) and "comments" in said:
-        document = {key: value for key, value in said.items() if key in ("usage", "outside_failure")}
-        said = said["comments"]
+    elif isinstance(said, dict) and ("comments" in said or said.get("outside_failure")):
+        document = {key: said[key] for key in _KEPT if key in said}
+        said = said.get("comments", ())
     if said is None or isinstance(said, str | bytes | dict) or not hasattr(said, "__iter__"):
         raise TypeError(
             f"the reviewer returned {type(said).__name__}; a Review or an iterable of ReviewComment (or of "

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_crbench.core.records import comment_from, comment_to, review_counts
+from pytest_crbench.reviewers.child import native
 from pytest_crbench.reviewers.formats import ParseContext, Unreadable, parse
 from pytest_crbench.reviewers.reading import read_review
 
@@ -225,3 +226,30 @@ def test_a_tagged_file_that_lacks_a_tag_is_no_review(damaged: str, context: Pars
     assert [c.body for c in parse(whole.encode(), "tagged", context).comments] == ["one"]
     with pytest.raises(Unreadable, match="lack a tag"):
         parse(damaged.encode(), "tagged", context)
+
+
+def test_an_outside_failure_after_a_log_line_is_one(context: ParseContext) -> None:
+    parsed = parse(b'starting\n{"outside_failure": "429 from the endpoint"}\n', "native", context)
+    assert parsed.outside == "429 from the endpoint"
+
+
+@pytest.mark.parametrize("format", ["native", "github", "auto"])
+def test_a_draft_in_a_models_thoughts_is_no_review(format: str, context: ParseContext) -> None:
+    draft, final = json.dumps([{**CALC, "body": "draft"}]), json.dumps([CALC])
+    thought = f"<think>\nMaybe:\n{draft}\n</think>\n"
+    assert places(thought + final, format, context) == [("calc.py", (13, 13))]
+    for text in (thought + "I cannot do that.", thought.replace("</think>", "")):
+        with pytest.raises(Unreadable):
+            parse(text.encode(), format, context)
+
+
+@pytest.mark.parametrize("word", ["sarif", "json"])
+def test_two_logs_in_fences_are_not_one_of_them(word: str, context: ParseContext) -> None:
+    log = json.dumps({"version": "2.1.0", "runs": [{"results": [{"message": {"text": "a"}}]}]})
+    with pytest.raises(Unreadable, match="2 JSON documents"):
+        parse(f"```json\n{log}\n```\n```{word}\n{log}\n```\n".encode(), "sarif", context)
+
+
+def test_what_a_callable_says_of_its_failure_is_kept() -> None:
+    for said in ({"comments": [], "error": "429"}, {"outside_failure": "429"}):
+        assert native(said) == {"comments": [], **said}

@@ -26,6 +26,9 @@ _KEY = re.compile(r'"(?:comments|body)"[ \t]*:')
 #: What a piece of a document looks like: a text and the next key, or its closing brace at the line's end.
 _NEXT_KEY = re.compile(r'"[ \t]*,[ \t]*"\w{1,40}"[ \t]*:')
 _CLOSED = re.compile(r'"[ \t]*\}[\]} \t]*,?\Z')
+_THOUGHT = re.compile(r"\s*<(think|thinking)>", re.IGNORECASE)
+#: The end of thoughts whose beginning the endpoint's own template had put into the question.
+_THOUGHT_OVER = re.compile(r"^[ \t]*</(?:think|thinking)>", re.IGNORECASE | re.MULTILINE)
 #: What stands before or after a value that is part of a larger one.
 _WITHIN = re.compile(r"(?:[\[{,]|\"[ \t]*:)\Z"), re.compile(r"[\]},:]")
 
@@ -65,6 +68,17 @@ def text_of(raw: bytes) -> tuple[str, tuple[Remark, ...]]:
     except UnicodeDecodeError:
         text = raw.decode(encoding, "replace")
     return text, (Remark("the output is not valid UTF-8; invalid bytes were replaced", "invalid-utf-8"),)
+
+
+def without_thoughts(text: str) -> str:
+    """Return an answer without what a model thought before it: a review tried out there is none."""
+    opening = _THOUGHT.match(text)
+    if not opening:
+        over = _THOUGHT_OVER.search(text)
+        begun = over and re.search(r"<think(ing)?>", text[: over.start()], re.IGNORECASE)
+        return text[over.end() :] if over and not begun else text
+    closing = re.compile(rf"</{opening[1]}>", re.IGNORECASE).search(text)
+    return text[closing.end() :] if closing else ""
 
 
 def loads(text: str, what: str) -> Any:
@@ -148,6 +162,8 @@ def documents(text: str, what: str) -> Output:
         values, end = _sequence(text, start, what)
         if not text[end:].strip():
             return Output(tuple(values))
+    elif (answer := without_thoughts(text)) != text:
+        return documents(answer, what)
     return _Prose(text, what).read()
 
 
@@ -176,7 +192,7 @@ def review_in(text: str, what: str, accept: Callable[[Any], bool], *, several: b
                 f"{what}: the output holds JSON that is no review ({printable(str(value), 60)!r})"
             )
     different = {canonical(value): value for value in values}
-    single = [isinstance(value, dict) and "comments" not in value for value in values]
+    single = [isinstance(value, dict) and "comments" not in value and "body" in value for value in values]
     if all(single):
         return Output((values,), output.prose)
     if len(different) == 1:
@@ -278,7 +294,7 @@ class _Prose:
         """Read a fenced block: a document as a whole, or text that is none."""
         marker, word = fence[1], fence[2].lower()
         start = _past_blanks(self.text, fence.end())
-        json_word = word.startswith("json")
+        json_word = word.startswith(("json", "sarif", "rdjson"))
         if json_word or (not word and _OPENING.match(self.text, start)):
             return self._document(start, marker)
         closing = re.compile(rf"^[ \t]*{re.escape(marker[0])}{{{len(marker)},}}[ \t]*$", re.MULTILINE)

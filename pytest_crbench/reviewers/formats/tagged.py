@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from .base import Parsed, Remark, Unreadable
 from .draft import draft, take_suggestion
-from .jsontext import text_of
+from .jsontext import text_of, without_thoughts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,9 +28,6 @@ _TAG = re.compile(
     r"<\s{0,8}(/?)\s{0,8}(path|side|from|to|diff|note|notesplit|end)\s{0,8}/?\s{0,8}>", re.IGNORECASE
 )
 _SEPARATORS = ("notesplit", "end")
-_THOUGHT = re.compile(r"\s*<(think|thinking)>", re.IGNORECASE)
-#: The end of thoughts whose beginning the endpoint's own template had put into the question.
-_THOUGHT_OVER = re.compile(r"^[ \t]*</(?:think|thinking)>", re.IGNORECASE | re.MULTILINE)
 #: The end of a tag whose beginning is lost.
 _CUT = re.compile(r"\s*/?\s*[a-z]{0,9}\s*/?\s*>", re.IGNORECASE)
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})[^`\n]*")
@@ -66,7 +63,7 @@ def read(text: str, required: Sequence[str]) -> Answer:
         Unreadable: if no block can be read and the answer does not say that there is none; reason ``empty``
             if there is no text at all.
     """
-    said = _without_thoughts(text)
+    said = without_thoughts(text)
     if not said.strip():
         raise Unreadable(
             "the model answered nothing. That there is no finding is said by <end/>.", reason="empty"
@@ -123,17 +120,6 @@ def unfenced(code: str) -> str:
 def _trimmed(lines: list[str]) -> list[str]:
     kept = [number for number, line in enumerate(lines) if line.strip()]
     return lines[kept[0] : kept[-1] + 1] if kept else []
-
-
-def _without_thoughts(text: str) -> str:
-    """What a model thought before it answered is no answer, also where it tried tags out there."""
-    opening = _THOUGHT.match(text)
-    if not opening:
-        over = _THOUGHT_OVER.search(text)
-        begun = over and re.search(r"<think(ing)?>", text[: over.start()], re.IGNORECASE)
-        return text[over.end() :] if over and not begun else text
-    closing = re.compile(rf"</{opening[1]}>", re.IGNORECASE).search(text)
-    return text[closing.end() :] if closing else ""
 
 
 class _Scan:
