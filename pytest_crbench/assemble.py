@@ -267,6 +267,7 @@ def make_evaluator(
         settings.test_timeout,
         repository=not settings.offline,
         only_diff=settings.comments == "diff",
+        max_errors=settings.max_errors,
     )
 
 

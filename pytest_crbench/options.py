@@ -58,6 +58,13 @@ OPTIONS: tuple[tuple[str, str, str, str], ...] = (
         "comments that count: all (default) or diff (without those on lines that the pull request does not "
         "show)",
     ),
+    (
+        "max-errors",
+        "value",
+        "N",
+        "ask the reviewer no more after N equal crashes or outside failures in a row (default 5; 0: always "
+        "ask)",
+    ),
     ("reviewer-model", "value", "NAME", "model of an llm: reviewer (default: --crbench-model)"),
     (
         "reviewer-snippets",

@@ -42,6 +42,7 @@ class Settings:
     reviewer_image: str | None = None
     reviewer_network: bool = False
     comments: str = "all"
+    max_errors: int = 5
     reviewer_model: str | None = None
     reviewer_snippets: int = 3
     reviewer_temperature: float = 0.7
@@ -114,7 +115,7 @@ class Settings:
     def recorded(self) -> dict[str, Any]:
         """The options that say how a run was made, as plain JSON: for results and for resuming."""
         places = {"cache", "run_dir", "min_free", "disk_budget", "ca_bundle", "index_url"}
-        left_out = places | {"resume", "replay", "rerun_errors"}
+        left_out = places | {"resume", "replay", "rerun_errors", "max_errors"}
         plain: dict[str, Any] = {}
         for name, value in vars(self).items():
             if name not in left_out:
@@ -367,6 +368,7 @@ _CONVERT: dict[str, Callable[[str, Any], Any]] = {
     "scoring": _words,
     "offline": _flag,
     "line_tolerance": _integer(0),
+    "max_errors": _integer(0),
     "judge_votes": _integer(1),
     "embedding_threshold": _threshold,
     "aacr_legacy": _flag,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from .errors import StageError
 from .evaluation import Evaluation
+from .strikes import Strikes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -86,7 +87,15 @@ class Evaluator:
     repository: bool = True
     #: Whether comments outside the diff are left out of reviews.
     only_diff: bool = False
+    #: Equal failures of the reviewer in a row after which it is not asked any more; 0: it always is.
+    max_errors: int = 0
     _evaluations: dict[str, Evaluation] = field(default_factory=dict)
+
+    @property
+    def strikes(self) -> Strikes:
+        """What has failed in a row."""
+        store = self.places.store
+        return Strikes(self.places.run / ".locks" / "reviewer-errors.json", store.invocation, self.max_errors)
 
     def review(self, instance: Instance, repeat: int = 1, arm: str = "review") -> Review:
         """Return the review of one pull request, made once per run, repeat and arm.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from traceback import format_exception
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +62,8 @@ class Evaluation(Ground):
         """The review, made once."""
         if self.owner.places.replay is not None:
             return told_apart(records.review_from(self._replayed("review")))
-        made = self.stage("review", self.review_key, self._make_or_take_over)
+        ask = partial(self.owner.strikes.ask, self._make_or_take_over)
+        made = self.stage("review", self.review_key, ask)
         return told_apart(records.review_from(made))
 
     def _make_or_take_over(self) -> dict[str, Any]:

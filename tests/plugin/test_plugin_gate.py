@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support.benchmarks import MODES, Run, run, run_and_signal, whole
+from support.benchmarks import MODES, Pull, Run, run, run_and_signal, whole, write_dataset
 
 HUMAN = ("--crbench-reviewer=human", "--crbench-agent=suggestions")
 #: Without xdist a run is serial, too; that it is the same then is looked at before a release.
@@ -256,3 +256,24 @@ def test_comments_outside_the_diff_are_left_out_when_asked(folder: Path, mixed: 
     mixed_up = run(folder, mixed, cache, *asked, "-k", "second", "--crbench-resume", "--crbench-comments=all")
     assert mixed_up.status == 4
     assert "comments" in mixed_up.output
+
+
+@pytest.mark.parametrize(("status", "wanted"), [(3, "reviewer_error"), (75, "infra_error")])
+def test_a_reviewer_that_fails_every_time_is_not_asked_for_ever(
+    folder: Path, tmp_path: Path, cache: Path, status: int, wanted: str
+) -> None:
+    pulls = [Pull(f"p{n}", hard=(f"c{n}",)) for n in range(7)]
+    dataset, tool, calls = write_dataset(tmp_path / "seven", pulls), folder / "tool.sh", folder / "calls"
+    # The words differ by numbers and paths alone.
+    tool.write_text(f'echo x >> {calls}\necho "no key in $PWD for $$" >&2\nexit {status}\n')
+    asked = (f"--crbench-reviewer=cmd:sh {tool}", "--crbench-agent=suggestions")
+    done = run(folder, dataset, cache, *asked, "--crbench-max-errors=3")
+    assert len(calls.read_text().split()) == 3, done.output
+    assert set(done.statuses().values()) == {wanted}
+    assert done.results()["summary"]["self_reported"]["strict"]["of"] == 7, "none leaves the rate of the gate"
+    reasons = [row["reason"] for row in done.results()["verdicts"]]
+    assert sum("not asked: the reviewer failed 3 times in a row" in reason for reason in reasons) == 4
+
+    tool.write_text("echo '[]'\n")
+    again = run(folder, dataset, cache, *asked, "--crbench-resume", "--crbench-rerun-errors=all")
+    assert set(again.statuses().values()) == {"missed"}, again.output
