@@ -10,14 +10,15 @@ from ..conversation import tools
 from ..conversation.loop import Bounds, Conversation, Words
 from ..conversation.trajectory import Trajectory
 from ..core import digest, temporary
-from ..core.errors import AgentError, InfraError, StageError
+from ..core.errors import InfraError, StageError, UnusableRevisionError
 from ..core.model import Revision
 from . import prompt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from ..core.model import ReviewComment
     from ..llm.client import Model
     from ..sandbox.protocol import Sandbox
     from .protocol import AgentTask
@@ -54,7 +55,7 @@ class LlmAgent:
         """Make one revision; a limit reached is a stop reason, and the work so far is the revision.
 
         Raises:
-            AgentError: if the patch is too large.
+            UnusableRevisionError: if the patch is too large.
             InfraError: if the model endpoint, the engine, the disk or the run's budget failed.
         """
         if not task.review.comments:
@@ -62,14 +63,24 @@ class LlmAgent:
         self.model.prepare()
         began = time.monotonic()
         trajectory = Trajectory(
-            task.directory, self.fingerprint, self.model.secrets, messages=self._opening(task)
+            task.directory,
+            self.fingerprint,
+            self.model.secrets,
+            messages=self._opening(task, task.review.comments),
         )
         with temporary.folder() as folder:
             edited = folder / "tree"
             edited.mkdir()
             with task.sandbox() as sandbox:
                 conversation = Conversation(
-                    self.model, sandbox, self.bounds, trajectory, _WORDS, repeat=task.repeat, log=task.log
+                    self.model,
+                    sandbox,
+                    self.bounds,
+                    trajectory,
+                    _WORDS,
+                    repeat=task.repeat,
+                    log=task.log,
+                    control=self._opening(task, ()),
                 )
                 with _accounted(conversation):
                     stop_reason = conversation.run()
@@ -84,20 +95,20 @@ class LlmAgent:
             usage=conversation.totals(),
         )
 
-    def _opening(self, task: AgentTask) -> list[dict[str, Any]]:
+    def _opening(self, task: AgentTask, comments: Sequence[ReviewComment]) -> list[dict[str, Any]]:
         bounds = self.bounds
         rules = prompt.system(command_timeout=bounds.command_timeout, output_limit=bounds.output_limit)
         return [
             {"role": "system", "content": rules},
-            {"role": "user", "content": prompt.instance(task.pull_request, task.review.comments)},
+            {"role": "user", "content": prompt.instance(task.pull_request, comments)},
         ]
 
 
 def _export(sandbox: Sandbox, edited: Path) -> None:
-    """Copy the edited tree out; one that is too much to be copied is the agent's doing.
+    """Copy the edited tree out; one that is too much to be copied is not the machine's doing.
 
     Raises:
-        AgentError: ``too-large``.
+        UnusableRevisionError: ``too-large``.
         InfraError: if the engine or the disk failed.
     """
     try:
@@ -105,7 +116,7 @@ def _export(sandbox: Sandbox, edited: Path) -> None:
     except InfraError as error:
         if error.reason != "too-large":
             raise
-        raise AgentError(str(error), reason=error.reason) from error
+        raise UnusableRevisionError(str(error), reason=error.reason) from error
 
 
 @contextmanager

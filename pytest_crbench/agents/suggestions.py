@@ -124,7 +124,7 @@ class SuggestionsAgent:
         """Apply the suggestions of a review; what was skipped is in the revision's warnings.
 
         Raises:
-            AgentError: if the patch is too large.
+            UnusableRevisionError: if the patch is too large.
             InfraError: if the disk fails.
         """
         began = time.monotonic()

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..core.errors import StageError
 from ..core.secrets import scrub
 from ..core.text import printable
-from ..llm.retry import ContextLengthError, DeadlineError
+from ..llm.retry import ContextLengthError, DeadlineError, RefusedError
 from ..llm.usage import Price, Usage
 from . import tools
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from ..llm.completion import Completion, ToolCall
     from ..sandbox.protocol import Sandbox
@@ -107,6 +107,8 @@ class Conversation:
     began: float = field(default_factory=time.monotonic)
     shell: str = "/bin/sh"
     idle_told: bool = False
+    #: How the messages begin without the text of the program under test; None where there is no such text.
+    control: list[dict[str, Any]] | None = None
 
     def run(self) -> str:
         """Converse until a reason to stop, and return it (see `core.model.Revision`).
@@ -164,9 +166,8 @@ class Conversation:
                 cache_key_extra={"repeat": self.repeat},
                 patience=max(self.bounds.timeout - self.lost, 0.0),
             )
-        except ContextLengthError:
-            # What is there to read has outgrown the model: a limit of the agent, not of the machine.
-            return "token-limit"
+        except RefusedError as error:
+            return self._refused(error)
         except DeadlineError:
             if not self.usage.calls:  # an endpoint that never answered is not an agent that was slow
                 raise
@@ -182,6 +183,27 @@ class Conversation:
             lost=answer.lost,
         )
         return self._react(answer)
+
+    def _refused(self, error: RefusedError) -> str:
+        """Tell a refusal of what the messages say, which is a reason to stop, from one of any request.
+
+        Raises:
+            InfraError: if a request of the same shape without the untrusted text is refused, too.
+        """
+        outgrown = isinstance(error, ContextLengthError)
+        if self.control is None and not outgrown:
+            raise error
+        # An endpoint that has answered reads shorter messages than these.
+        if self.control is not None and not (outgrown and self.usage.calls):
+            said = self.trajectory.messages[len(self.control) :]
+            try:
+                answer = self.model.complete([*self.control, *map(_withheld, said)], [tools.BASH])
+            except RefusedError:
+                raise error from None
+            self.usage += answer.usage
+            self.asked += answer.usage
+        self.log(f"{self.words.who}: {error}")
+        return "token-limit" if outgrown else "refused"
 
     def _react(self, answer: Completion) -> str | None:
         message = (
@@ -232,3 +254,19 @@ class Conversation:
 
     def _tell(self, message: dict[str, Any]) -> None:
         self.trajectory.messages.append(message)
+
+
+def _withheld(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message of the same shape that says nothing."""
+    if message["role"] == "user":
+        return dict(message)  # our own words
+    kept = {key: message[key] for key in ("role", "tool_call_id") if key in message}
+    calls = [
+        {
+            "id": call["id"],
+            "type": "function",
+            "function": {"name": "bash", "arguments": '{"command": "true"}'},
+        }
+        for call in message.get("tool_calls") or ()
+    ]
+    return {**kept, "content": "(withheld)", **({"tool_calls": calls} if calls else {})}

@@ -56,6 +56,13 @@ class AgentError(StageError):
     status = Status.AGENT_ERROR
 
 
+class UnusableRevisionError(AgentError):
+    """What the agent left is no revision: too large, or not to be read.
+
+    A review can ask for that, so it counts as an empty revision (see docs/trust.md).
+    """
+
+
 class InfraError(StageError):
     """Engine, registry, disk or model endpoint: nobody's score."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import OutsideFailure, __version__
 from . import digest, records
-from .errors import ReviewerError, StageError, outside_failure
+from .errors import ReviewerError, StageError, UnusableRevisionError, outside_failure
 from .ground import Ground
 from .hidden_tests import HiddenTests
 from .identity import told_apart, unmeasured, within_diff
@@ -159,6 +159,10 @@ class Evaluation(Ground):
                 revision = Revision(patch=b"", agent=agent.name, stop_reason="clean-review")
         except OutsideFailure as error:
             raise outside_failure("agent", agent.name, str(error)) from error
+        except UnusableRevisionError as error:
+            # A review can ask an obedient agent for one, and would choose to leave the rate.
+            note = f"an empty revision was tested: {error}"
+            revision = Revision(b"", agent.name, error.reason, (note,), usage=error.usage)
         except StageError as error:
             self.log(f"revision {self.repeat}: {error.status.value}: {error}")
             raise

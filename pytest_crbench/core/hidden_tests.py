@@ -16,9 +16,14 @@ from .store import write_atomic
 from .text import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from ..runners.protocol import Observation, Runner
     from .evaluation import Evaluation
     from .model import Check, Tree, Verdict
+
+#: A hidden test that took this share of its limit at head leaves a fix too little time.
+_HEADROOM = 3
 
 
 @dataclass
@@ -91,8 +96,8 @@ class HiddenTests:
             StageError: if that is no measurement.
         """
         evaluation = self.evaluation
-        self._control(check)
-        changes, put_back = self._effective(evaluation.changes)
+        head = self._control(check)
+        changes, put_back = self._effective(evaluation.changes, head["installed"])
         observed = self.observe(check, evaluation.trees.head, changes)
         write_atomic(evaluation.directory / "checks" / f"{check.id}.log", observed.log)
         try:
@@ -102,6 +107,12 @@ class HiddenTests:
             raise
         evaluation.log(f"check {check.id}: {status.value} {printable(reason)}")
         warnings = [f"put back to head, because it would steer the test run: {path}" for path in put_back]
+        limit, took = self.evaluation.owner.test_timeout, float(head["seconds"])
+        if limit < _HEADROOM * took:
+            warnings.append(
+                f"the hidden test took {took:.1f} s at head, and its limit is {limit:g} s: a right fix may "
+                f"take longer and count as missed; allow {_HEADROOM * took:.0f} s (--crbench-test-timeout)"
+            )
         return {
             "status": status.value,
             "reason": printable(reason),
@@ -145,8 +156,15 @@ class HiddenTests:
                         names.add(entry.name)
         return tuple(sorted(names))
 
-    def _control(self, check: Check) -> None:
-        """Once per check and conditions: the hidden test must fail at the unmodified head."""
+    def _control(self, check: Check) -> dict[str, Any]:
+        """Once per check and conditions: the hidden test must fail at the unmodified head.
+
+        Returns:
+            What it ended with there: exception, message, ``seconds`` that it took, ``installed`` modules.
+
+        Raises:
+            StageError: if it does not fail, or not properly.
+        """
         evaluation = self.evaluation
         key = digest.of(self.conditions(check))
 
@@ -154,22 +172,30 @@ class HiddenTests:
             head = self.observe(check, evaluation.trees.head)
             write_atomic(evaluation.directory / "checks" / f"{check.id}.head.log", head.log)
             check_head(head)
-            return {"exception": head.exception, "message": head.message}
+            return {
+                "exception": head.exception,
+                "message": head.message,
+                "seconds": head.duration,
+                "installed": head.installed,
+            }
 
         name = f"controls/{evaluation.owner.parts.backend.name}/{key[:2]}/{key}"
-        seen = evaluation.owner.places.shared.stage(name, key, compute, log=evaluation.log).unwrap()
+        store = evaluation.owner.places.shared
+        seen: dict[str, Any] = store.stage(name, key, compute, log=evaluation.log).unwrap()
         # Not in the stage: what an instance expects may be written down after its control was recorded.
         check_expected(check, seen["exception"], seen["message"])
+        return seen
 
-    def _effective(self, changes: Changes) -> tuple[Changes, list[str]]:
+    def _effective(self, changes: Changes, installed: Collection[str]) -> tuple[Changes, list[str]]:
         """Put back what would steer the test run, unless one of the instance's comments is about it."""
         instance, head = self.evaluation.instance, self.evaluation.trees.head.path
         about = {c.comment.path for c in instance.checks}
+        others = set(installed).difference(self.tops)
         bad = {
             path
             for path in changes.paths
             if path not in about
-            and self.runner.steers(path, instance.environment)
+            and self.runner.steers(path, instance.environment, others)
             # A package of the product's own may be named like a library module.
             and not (head / path).is_file()
         }

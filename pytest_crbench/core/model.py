@@ -96,8 +96,9 @@ class Revision:
 
     ``stop_reason``: ``finished``, ``unchanged`` (a program ended with status 0 and changed no file),
     ``clean-review`` (no comments, so no agent ran) or the limit reached
-    (``step-limit``, ``time-limit``, ``token-limit``, ``cost-limit``, ``format-errors``). At a limit the work
-    so far is the revision and is tested as it is.
+    (``step-limit``, ``time-limit``, ``token-limit``, ``cost-limit``, ``format-errors``, ``refused``). At a
+    limit the work so far is the revision and is tested as it is. ``too-large`` and ``unreadable``: what the
+    agent left is no revision, so an empty one is.
     """
 
     patch: bytes

@@ -18,7 +18,11 @@ class DeadlineError(InfraError):
     """The caller's own time was up while a call that nothing was wrong with was still running."""
 
 
-class ContextLengthError(InfraError):
+class RefusedError(InfraError):
+    """The endpoint does not accept this request; what the messages say may be why (a filter of content)."""
+
+
+class ContextLengthError(RefusedError):
     """The messages are longer than what the model can read."""
 
 
@@ -55,8 +59,8 @@ class Failure:
 
     def error(self, note: str = "") -> InfraError:
         """Return the error that the failure becomes."""
-        kind = ContextLengthError if self.reason == "context-length" else InfraError
-        return kind(self.message + note, reason=self.reason)
+        kinds = {"context-length": ContextLengthError, "rejected": RefusedError}
+        return kinds.get(self.reason, InfraError)(self.message + note, reason=self.reason)
 
 
 def asked_wait(headers: Mapping[str, str], *, now: float | None = None) -> float | None:
@@ -73,6 +77,8 @@ def of_status(status: int, said: str, headers: Mapping[str, str], where: str) ->
     message = f"{where} answered {status}: {said}"
     if status == 429 and re.search(r"insufficient_quota|exceeded your current quota", said):
         return Failure("quota", f"{message}. The account has no budget left.", retry=False)
+    if status == 429 and re.search(r"request too large", said, re.IGNORECASE):
+        return Failure("context-length", message, retry=False)
     if status == 429:
         return Failure("rate-limit", message, retry=True, asked=asked_wait(headers))
     if status in (408, 409, 425) or status >= 500:

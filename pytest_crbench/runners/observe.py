@@ -88,6 +88,7 @@ def observe(
         log=str(result["output"]).encode() + _legend(hidden, must_pass, must_fail, outcome, ending),
         duration=float(result["seconds"]),
         limits=tuple(result["limits"]),
+        installed=tuple(result["installed"]),
     )
 
 

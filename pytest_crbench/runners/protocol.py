@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from ..core.model import Check, Environment, File
     from ..sandbox.protocol import Sandbox
@@ -27,7 +27,7 @@ class Observation:
     "absent" (the run ended before the last of them). ``foreign`` maps modules that the tree should have
     provided to the files they came from instead; ``modules`` counts those that came from the tree. ``limits``
     names the limits of the sandbox that were reached meanwhile, whatever the test made of it: "memory",
-    "processes", "disk".
+    "processes", "disk". ``installed`` names the top-level modules of the environment's packages.
     """
 
     outcome: Outcome
@@ -43,6 +43,7 @@ class Observation:
     log: bytes = b""
     duration: float = 0.0
     limits: tuple[str, ...] = ()
+    installed: tuple[str, ...] = ()
 
     @property
     def proper(self) -> bool:
@@ -83,5 +84,11 @@ class Runner(Protocol):
             InfraError: if the sandbox fails; never for anything that the code under test does.
         """
 
-    def steers(self, path: str, environment: Environment) -> bool:
-        """Whether a changed file could steer the test run itself and cannot be made inert."""
+    def steers(self, path: str, environment: Environment, installed: Collection[str] = ()) -> bool:
+        """Whether a changed file could steer the test run itself and cannot be made inert.
+
+        Args:
+            path: of the file, in the tree.
+            environment: of the instance.
+            installed: what `Observation.installed` was at head.
+        """

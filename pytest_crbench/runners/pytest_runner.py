@@ -29,7 +29,7 @@ from .observe import observe
 from .static import needs_tree_on_path, test_names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from ..core.model import Check, Environment
     from ..sandbox.protocol import ExecResult, Sandbox
@@ -121,8 +121,8 @@ class PytestRunner:
             oom=done.oom_killed,
         )
 
-    def steers(self, path: str, environment: Environment) -> bool:
-        """Whether a file would, at an import root, stand in for a standard library or runner module.
+    def steers(self, path: str, environment: Environment, installed: Collection[str] = ()) -> bool:
+        """Whether a file would, at an import root, stand in for a library's module, or one of the runner's.
 
         ``conftest.py``, ``pytest.ini`` and their kind need no such care: they lie where nothing looks.
         """
@@ -131,7 +131,7 @@ class PytestRunner:
             if not path.startswith(prefix):
                 continue
             top = _importable(path[len(prefix) :])
-            if top in sys.stdlib_module_names or top in _RUNNER_MODULES:
+            if top in sys.stdlib_module_names or top in _RUNNER_MODULES or top in installed:
                 return True
         return False
 

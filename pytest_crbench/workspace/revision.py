@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ..core import temporary
-from ..core.errors import AgentError, InfraError
+from ..core.errors import AgentError, InfraError, UnusableRevisionError
 from ..core.model import Changes, File
 from ..core.text import printable
 from ..core.trees import Bounds, TooMuchError, scan
@@ -51,8 +51,8 @@ def capture(head: Tree, edited: Path, *, limit: int = 10 * _MIB, bounds: Bounds 
         The patch; ``b""`` if nothing changed.
 
     Raises:
-        AgentError: ``too-large`` beyond the limit or the bounds, ``unreadable`` if the folder cannot be read
-            or is none any more.
+        UnusableRevisionError: ``too-large`` beyond the limit or the bounds, ``unreadable`` if the folder
+            cannot be read or is none any more.
         InfraError: if git or the disk fails.
     """
     before = _relevant(scan(head.path))
@@ -73,7 +73,7 @@ def capture(head: Tree, edited: Path, *, limit: int = 10 * _MIB, bounds: Bounds 
     except TooMuchError as error:
         raise _too_large(str(error), limit) from error
     except OSError as error:
-        raise AgentError(
+        raise UnusableRevisionError(
             f"cannot read the edited tree {edited}: {error}. The agent must leave its files readable.",
             reason="unreadable",
         ) from error
@@ -237,8 +237,8 @@ def _complete(head: Tree, made: dict[str, File], deleted: set[str]) -> Changes:
     return Changes(tuple(made[path] for path in sorted(made)), tuple(sorted(deleted)))
 
 
-def _too_large(what: str, limit: int) -> AgentError:
-    return AgentError(
+def _too_large(what: str, limit: int) -> UnusableRevisionError:
+    return UnusableRevisionError(
         f"the revision is too large: {what}; at most {limit} bytes of patch are taken. "
         "Did the agent leave build output or data in the tree?",
         reason="too-large",

@@ -164,6 +164,20 @@ def test_an_outside_failure_is_self_reported(
     assert (verdict.status, verdict.cause, verdict.self_reported) == (Status.INFRA_ERROR, cause, True)
 
 
+def test_a_limit_that_leaves_a_fix_little_time_is_a_warning(tmp_path: Path, cache: Path) -> None:
+    test = (
+        "import time\nfrom shop.price_ import price\n\n\n"
+        "def test_price():\n    time.sleep(8)\n    assert price() == 'price'\n"
+    )
+    folder = write_dataset(tmp_path / "data", [Pull("one", hard=("price",), tests={"price": test})])
+    made = evaluator(tmp_path, cache, Says(), Writes(FIX), test_timeout="24")
+    verdict = judge(made, open_dataset(str(folder)))
+    assert verdict.status is Status.PASSED
+    (said,) = verdict.warnings
+    assert "at head, and its limit is 24 s" in said
+    assert "--crbench-test-timeout" in said
+
+
 def test_what_would_steer_the_run_is_put_back_and_told(tmp_path: Path, cache: Path, dataset: Dataset) -> None:
     forged = "def dumps(x):\n    return '{}'\n"
     verdict = judge(evaluator(tmp_path, cache, Says(), Writes({**FIX, "json.py": forged})), dataset)

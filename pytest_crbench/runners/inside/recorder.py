@@ -59,7 +59,7 @@ class Recorder:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self, session: pytest.Session) -> None:
         """Remember what runs tests: pytest has patched itself by now, and no product is loaded yet."""
-        self._snapshot = self._intact.Snapshot()
+        self._snapshot = self._intact.Snapshot(session.config)
         self._written = self._intact.Written(session.config)
 
     @pytest.hookimpl(tryfirst=True)
@@ -82,19 +82,22 @@ class Recorder:
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, None]:
         """Record what left the test itself, beside and before what pytest makes of it."""
         before = self._patched(item)
+        module = getattr(item, "module", None)
+        names = dict(vars(module)) if module else {}
         self._record(event="called", test=item.nodeid)
         outcome = yield
         raised = outcome.excinfo
+        after = [*self._patched(item), *(self._intact.rebound(names, module) if module else ())]
         self._record(
             event="returned",
             test=item.nodeid,
             raised=raised[0].__name__ if raised else "",
-            patched=before or self._patched(item),
+            patched=before or after[:5],
         )
 
     def _patched(self, item: pytest.Item) -> list[str]:
-        """Name up to five functions, of pytest or the test's own, that are not what they were before."""
-        found: list[str] = self._snapshot.changed()
+        """Name up to five things, of pytest or the test's own, that are not what they were before."""
+        found: list[str] = self._snapshot.changed(item)
         function = getattr(item, "function", None)
         code = getattr(function, "__code__", None)
         if self._tests.get(item.nodeid) != (function, code) or self._written.differs(item.nodeid, code):

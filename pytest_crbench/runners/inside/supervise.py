@@ -120,7 +120,19 @@ def run(plan: dict[str, Any]) -> dict[str, Any]:
         "output": output.text(),
         "seconds": round(time.monotonic() - began, 3),
         "limits": reached(before, plan["workdir"]),
+        "installed": installed(),
     }
+
+
+def installed() -> list[str]:
+    """Name the top-level modules of the packages that are installed beside the tree."""
+    names = set()
+    for folder in filter(os.path.isdir, (p for p in sys.path if os.path.basename(p) == "site-packages")):
+        for entry in os.listdir(folder):
+            name = entry.split(".")[0]
+            if name.isidentifier() and (entry == name or entry.endswith((".py", ".so"))):
+                names.add(name)
+    return sorted(names - {"__pycache__"})
 
 
 def counted() -> dict[str, int]:

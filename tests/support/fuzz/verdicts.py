@@ -94,6 +94,7 @@ def _observe(records: Any, _folder: Path) -> None:
         "output": "",
         "seconds": 1.0,
         "limits": [],
+        "installed": [],
     }
     found = observe(
         result, hidden="test_h.py", must_pass=("test_p1.py", "test_p2.py"), must_fail=("test_f1.py", "test_f2.py"),
