@@ -43,6 +43,8 @@ def test_a_lost_beginning_is_noticed_wherever_it_is_cut(
         '{"body": "cut {"}'[9:] + "\n" + json.dumps(TWO),
         json.dumps([ONE]) + "\n]",
         json.dumps([ONE]) + "\n{\n",
+        json.dumps(ONE) + '\nx"pa',
+        json.dumps([ONE]) + '\nx{"pa',
         "1. ```jsxn\n" + json.dumps(ONE) + "\n```\n```json\n" + json.dumps(TWO) + "\n```\n",
     ],
 )

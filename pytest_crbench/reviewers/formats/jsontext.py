@@ -29,6 +29,8 @@ _CLOSED = re.compile(r'"[ \t]*\}[\]} \t]*,?\Z')
 _THOUGHT = re.compile(r"\s*<(think|thinking)>", re.IGNORECASE)
 #: The end of thoughts whose beginning the endpoint's own template had put into the question.
 _THOUGHT_OVER = re.compile(r"^[ \t]*</(?:think|thinking)>", re.IGNORECASE | re.MULTILINE)
+#: An object with one of these is a whole review; any other is one row of several.
+_WHOLE = frozenset(["comments", "runs", "diagnostics"])
 #: What stands before or after a value that is part of a larger one.
 _WITHIN = re.compile(r"(?:[\[{,]|\"[ \t]*:)\Z"), re.compile(r"[\]},:]")
 
@@ -258,7 +260,8 @@ def _sequence(text: str, at: int, what: str) -> tuple[list[Any], int]:
 class _Prose:
     """Goes once through text that holds documents; keeps what is no document, to look for pieces in it.
 
-    ``rest`` are lines of prose, ``code`` the blocks in fences that are no JSON.
+    ``rest`` are lines of prose, ``code`` blocks in fences that are no JSON; ``bare``: there are rows in no
+    fence.
     """
 
     def __init__(self, text: str, what: str) -> None:
@@ -266,6 +269,7 @@ class _Prose:
         self.values: list[Any] = []
         self.rest: list[str] = []
         self.code: list[str] = []
+        self.bare = False
 
     def read(self) -> Output:
         at = 0
@@ -282,7 +286,8 @@ class _Prose:
                 self.rest.append(self.text[start:at])
         if not self.values:
             raise _unlike(self.text, self.what)
-        piece = next(filter(_is_piece, self.rest), None)
+        # Rows do not say how many there are: one that is damaged must not pass for the words around them.
+        piece = next((line for line in self.rest if _is_piece(line) or (self.bare and '"' in line)), None)
         if piece is not None:
             raise Unreadable(
                 f"{self.what}: a piece of a damaged JSON document stands outside of what can be read: "
@@ -327,6 +332,9 @@ class _Prose:
         if not whole or _WITHIN[0].search(before) or _WITHIN[1].match(self.text, after):
             raise _damaged(self.text, start, self.what, "it is not a document as a whole")
         self.values += values
+        self.bare = self.bare or (
+            not marker and any(isinstance(v, dict) and not v.keys() & _WHOLE for v in values)
+        )
         return end if marker else line
 
 
@@ -340,7 +348,7 @@ def _is_piece(line: str) -> bool:
         depth += 1 if bracket in "[{" else -1
         if depth < 0:
             return True
-    return depth > 0 and line[0] in "[{"
+    return depth > 0
 
 
 def _past_blanks(text: str, at: int) -> int:
