@@ -1,4 +1,4 @@
-"""``crbench tables RUN …``: the tables of AACR-Bench's paper over runs that were scored by matching."""
+"""``crbench tables RUN …``: the tables of c-CRAB's and of AACR-Bench's paper over some runs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     """Add the subcommand; ``run`` is its default ``run``."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "tables",
-        help="tables of reviewers that were scored by matching",
-        description="Print four tables, with a row for each run: precision, recall and F1; recall by the "
-        "context that a reference needs; by language; by category. Exit status: 0 printed, 2 unreadable or "
-        "not scored by matching.",
+        help="tables of several runs",
+        description="Print tables with a row for each run. Of hidden tests: pass rates by kind, which checks "
+        "are passed by which runs, pass rates by category. Of matching: precision, recall and F1; recall by "
+        "the context that a reference needs; by language; by category. Exit status: 0 printed, 2 unreadable, "
+        "or without a scoring in common.",
     )
     parser.add_argument(
         "runs", metavar="RUN", nargs="+", type=Path, help="results.json, or the folder of a run"
@@ -36,8 +37,9 @@ def run(args: argparse.Namespace) -> int:
     """Print the tables; the exit status."""
     from ..core.text import inert
     from ..reporting.escape import escaped
+    from ..reporting.grid import tables_json, tables_markdown, tables_text
     from ..reporting.results import read_results
-    from ..reporting.tables import remarks, tables, tables_json, tables_markdown, tables_text
+    from ..reporting.tables import remarks, tables
 
     try:
         runs = [read_results(path) for path in args.runs]

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from .bootstrap import mean_interval, ratio_interval, ratio_of
-from .intervals import rate_interval
+from .intervals import macro_interval, rate_interval
 from .status import Status
 
 if TYPE_CHECKING:
@@ -137,21 +137,20 @@ def agreement(verdicts: Sequence[Verdict]) -> Agreement | None:
     def mean(*names: str) -> Estimate:
         return _mean([_pick(tally, names) for tally in clusters])
 
+    found = [(tally.found, tally.references) for tally in clusters]
     highest = Fraction(total.matched + total.unlabelled, total.comments) if total.comments else None
     return Agreement(
         tally=total,
         precision=estimate(*_PRECISION),
         highest_precision=highest,
-        # The rate of the checks, with the interval that it has everywhere.
-        recall=Estimate(
-            _share(total.found, total.references), rate_interval([(t.found, t.references) for t in clusters])
-        ),
+        # The rate of the checks, micro and macro, with the intervals that they have everywhere.
+        recall=Estimate(_share(total.found, total.references), rate_interval(found)),
         f1=estimate(*_PRECISION, *_RECALL),
         line_precision=estimate(*_LINE_PRECISION),
         line_recall=estimate(*_LINE_RECALL),
         line_f1=estimate(*_LINE_PRECISION, *_LINE_RECALL),
         macro_precision=mean(*_PRECISION),
-        macro_recall=mean(*_RECALL),
+        macro_recall=replace(mean(*_RECALL), interval=macro_interval(found)),
         macro_f1=mean(*_PRECISION, *_RECALL),
         categories=_categories(verdicts),
         published=any(verdict.matching.get("published") is True for verdict in verdicts),

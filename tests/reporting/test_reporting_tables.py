@@ -9,10 +9,12 @@ import pytest
 from support.offline import Says, offline
 
 from pytest_crbench.cli import main as crbench
-from pytest_crbench.core.model import Review, ReviewComment
+from pytest_crbench.core.model import Key, Review, ReviewComment, Verdict
 from pytest_crbench.core.results import Results
 from pytest_crbench.core.row import IDENTITY
+from pytest_crbench.core.status import Status
 from pytest_crbench.reporting.results import write_results
+from pytest_crbench.reporting.tables_tests import hidden_test_tables
 
 NOTES = (("The price is wrong.", 10, "Diff Level"), ("The tax is wrong.", 20, "Repo Level"))
 
@@ -97,13 +99,18 @@ def test_rows_that_cannot_be_compared_are_told(
             assert ("of different checks" in said) is not lacking, said
 
 
-def test_a_run_of_another_scoring_has_no_such_tables(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_runs_without_a_scoring_in_common_have_no_table(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     record = {"name": "x", "started": "2026-01-01T00:00:00Z", "reviewer": {"name": "x"}}
     write_results(tmp_path / "results.json", Results(record, ()), None)
     assert crbench(["tables", str(tmp_path)]) == 2
-    assert "was scored by tests" in capsys.readouterr().err
+    assert "has no measurement" in capsys.readouterr().err
+    matched = run(data, tmp_path / "first", "a", ["The price is wrong."])
+    assert crbench(["tables", str(tmp_path), str(matched)]) == 2
+    said = capsys.readouterr().err
+    assert "was scored by tests" in said
+    assert "was scored by matching: they have no table in common" in said
     assert crbench(["tables", str(tmp_path / "absent")]) == 2
 
 
@@ -139,3 +146,109 @@ def test_only_what_decides_a_scoring_must_be_alike(
     assert [found[side]["overall"]["passed"] for side in ("first", "second")] == [1, 0], "of that scoring"
     assert crbench(["compare", str(first), str(second), "--scoring=tests"]) == 2
     assert "the coding agents differ" in capsys.readouterr().err
+
+
+def test_macro_recall_has_one_interval(data: Path, tmp_path: Path) -> None:
+    """It is the macro rate of the checks: the same number, and the same interval, wherever it stands."""
+    folder = run(data, tmp_path / "one", "a", ["The price is wrong."])
+    summary = json.loads((folder / "results.json").read_text())["summary"]
+    macro, recall = summary["overall"]["macro"], summary["agreement"][0]["macro_recall"]
+    assert (recall["value"], recall["interval"]) == (macro["rate"], macro["interval"])
+
+
+#: Kind and what three runs made of the check: passed, missed, the reviewer's error, the engine's.
+HIDDEN = {
+    ("pr-1", "a"): ("behavioral", "ppm"),
+    ("pr-1", "b"): ("structural", "pmm"),
+    ("pr-2", "a"): ("structural", "pmr"),
+    ("pr-3", "a"): ("structural", "mmm"),
+    ("pr-4", "a"): ("structural", "mpm"),
+    ("pr-5", "a"): ("behavioral", "ppi"),
+}
+STATUS = {"p": Status.PASSED, "m": Status.MISSED, "r": Status.REVIEWER_ERROR, "i": Status.INFRA_ERROR}
+
+
+def hidden(folder: Path, place: int, name: str) -> Path:
+    verdicts = tuple(
+        Verdict(
+            Key("demo", instance, check),
+            STATUS[letters[place]],
+            "",
+            {"kind": kind, "category": "Design" if instance < "pr-3" else "Security"},
+            check_digest=f"{instance} {check}",
+        )
+        for (instance, check), (kind, letters) in HIDDEN.items()
+    )
+    planned = {v.key: v.facets for v in verdicts}
+    record = {"name": name, "started": "2026-01-01T00:00:00Z", "reviewer": {"name": name}}
+    folder.mkdir()
+    write_results(folder / "results.json", Results(record, verdicts, planned), None)
+    return folder
+
+
+def test_tables_of_hidden_tests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = [str(hidden(tmp_path / n, place, n)) for place, n in enumerate(("one", "two", "three"))]
+    assert crbench(["tables", *runs, "--json"]) == 0
+    shown = capsys.readouterr()
+    made = {table["name"]: table["rows"] for table in json.loads(shown.out)}
+    rates = [
+        (row["reviewer"], row["checks"], row["behavioral"], row["structural"], row["overall"])
+        for row in made["ccrab-table5"]
+    ]
+    assert rates == [
+        ("one", 6, 100.0, 50.0, 66.7),
+        ("two", 6, 100.0, 25.0, 50.0),
+        ("three", 6, 0.0, 0.0, 0.0),
+        ("at least one of these", 5, 100.0, 75.0, 80.0),
+    ]
+    assert all(" - " in row["overall: 95 %"] for row in made["ccrab-table5"])
+    assert [tuple(row.values()) for row in made["ccrab-figure5"]] == [
+        ("at least one", 4, 80.0),
+        ("all", 0, 0.0),
+        ("only 1", 2, 40.0),
+        ("only 1 and 2", 1, 20.0),
+        ("only 2", 1, 20.0),
+        ("none", 1, 20.0),
+    ]
+    assert [(row["run"], row["Design"], row["Security"]) for row in made["ccrab-figure7"]] == [
+        ("1", 100.0, 33.3), ("2", 33.3, 66.7), ("3", 0.0, 0.0)
+    ]  # fmt: skip
+    assert (
+        "4 of 6 measured (1 reviewer_error, 1 infra_error); 1 counted as not passed or found, "
+        "1 left out of every rate"
+    ) in shown.err
+    assert "its numbers are of what was measured" not in shown.err
+    for form in ([], ["--markdown"]):
+        assert crbench(["tables", *runs, *form]) == 0
+        out = capsys.readouterr().out
+        assert "Pass rates by kind" in out
+        assert "at least one of these" in out
+
+
+def test_one_run_of_hidden_tests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert crbench(["tables", str(hidden(tmp_path / "one", 0, "one")), "--json"]) == 0
+    made = {table["name"]: table["rows"] for table in json.loads(capsys.readouterr().out)}
+    assert [row["overall"] for row in made["ccrab-table5"]] == [66.7]
+    assert [row["checks"] for row in made["ccrab-figure5"]] == [4, 4, 2]
+
+
+def test_the_published_table_follows(tmp_path: Path) -> None:
+    """c-CRAB's Table 5 from 234 checks, one per pull request: rates, union and Wilson's intervals."""
+    counts = {"Claude Code": 75, "Devin": 58, "PR-Agent": 54, "Codex": 47}
+    runs = []
+    for name, count in counts.items():
+        verdicts = tuple(
+            Verdict(
+                Key("c-crab", f"pr-{n}", "c"),
+                STATUS["p" if n < count else "m"],
+                "",
+                {"kind": "structural"},
+                check_digest="d",
+            )
+            for n in range(234)
+        )
+        runs.append(Results({"reviewer": {"name": name}}, verdicts, {v.key: v.facets for v in verdicts}))
+    rows = hidden_test_tables(runs)[0].rows
+    assert [row[-2:] for row in rows[:4]] == [
+        ("32.1", "26.4 - 38.3"), ("24.8", "19.7 - 30.7"), ("23.1", "18.1 - 28.9"), ("20.1", "15.5 - 25.7")
+    ]  # fmt: skip
