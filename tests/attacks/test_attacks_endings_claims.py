@@ -15,6 +15,7 @@ import pytest
 from support.agent_tasks import make_task
 
 from pytest_crbench.agents.load import AgentOptions, load
+from pytest_crbench.core.errors import AgentError
 from pytest_crbench.core.gate import decide, make_gate
 from pytest_crbench.core.model import Key, ReviewComment, Verdict
 from pytest_crbench.core.score import summarise
@@ -65,7 +66,10 @@ def test_a_comment_quotes_the_failure_of_an_endpoint(tmp_path: Path, body: str) 
     )
     task = make_task(tmp_path, {"a.txt": "one\n"}, [ReviewComment("c1", body)])
     agent = load(f"cmd:{sys.executable} {program} {{review}}", AgentOptions())
-    revision = agent.revise(task)
+    try:
+        stop_reason = agent.revise(task).stop_reason
+    except AgentError as error:
+        stop_reason = error.reason
     printed = (task.directory / "agent.stdout.txt").read_text()
     assert re.search(r"40[13]|429|503", printed), "naive: there is an error in what it printed"
-    assert revision.stop_reason == "unchanged", "attack: the miss left the rate"
+    assert stop_reason == "unchanged", "attack: the miss left the rate"
