@@ -7,6 +7,7 @@ commands; what is committed afterwards holds neither, in no layer and no history
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from .engine import connect, engine_errors
 from .interpreters import PROBE, Interpreter, minor_for, parse_probe, satisfies
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from docker import APIClient
 
@@ -252,7 +253,10 @@ def _probed(client: APIClient, settings: SandboxSettings, name: str, image_id: s
         return Base(name, image_id, Interpreter(**record["interpreter"]), record["has_timeout"])
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    with build_container(client, settings, image_id, network=False) as execute:
+    with (
+        _told_apart(client, name, image_id),
+        build_container(client, settings, image_id, network=False) as execute,
+    ):
         asked = execute(["python3", "-I", "-c", PROBE], 60.0)
         try:
             interpreter = parse_probe(decode(asked.stdout))
@@ -279,3 +283,27 @@ def _prepare(client: APIClient, settings: SandboxSettings, base: Base) -> str:
             command = json.dumps([base.interpreter.path, "-I", "-c", script])
             build_image(client, settings, "user.Dockerfile.j2", {"image": base.id, "command": command}, tag)
     return tag
+
+
+@contextmanager
+def _told_apart(client: APIClient, name: str, image_id: str) -> Iterator[None]:
+    """Explain a failure to run anything of an image by its platform, if that is not the engine's.
+
+    Only a failure: an engine with emulation runs other platforms, too.
+
+    Raises:
+        InfraError: what was raised, or one that names both platforms.
+    """
+    try:
+        yield
+    except InfraError as error:
+        found, engine = find_image(client, image_id) or {}, client.version()
+        own, theirs = str(engine.get("Arch")), str(found.get("Architecture"))
+        if own == theirs:
+            raise
+        raise InfraError(
+            f"base image {name} is for {found.get('Os')}/{theirs}, and this engine runs "
+            f"{engine.get('Os')}/{own}: nothing of it can be run (exec format error). Pull or build it for "
+            f"this platform (docker pull --platform {engine.get('Os')}/{own} {name}), or set up emulation",
+            reason="base-image-platform",
+        ) from error

@@ -17,6 +17,20 @@ EXAMPLES = {
         "    caller = sys._getframe(1).f_code\n"
         "    return 'right' if caller.co_name.startswith('test_') else 'wrong'\n"
     ),
+    "the recorder is switched off": (
+        "import sys\n"
+        "import _pytest.python, pytest\n\n"
+        "frame = sys._getframe(0)\n"
+        "while not isinstance(frame.f_locals.get('self'), pytest.Module):\n"
+        "    frame = frame.f_back\n"
+        "plugins = frame.f_locals['self'].config.pluginmanager.get_plugins()\n"
+        "recorder = next(plugin for plugin in plugins if hasattr(plugin, '_snapshot'))\n"
+        "recorder._snapshot.changed = lambda item: []\n"
+        "old = _pytest.python.Function.runtest\n"
+        "new = lambda self: None if hasattr(self.module, 'tax') else old(self)\n"
+        "_pytest.python.Function.runtest = new\n\n\n"
+        "def tax():\n    return 'wrong'\n"
+    ),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import secrets
@@ -15,11 +16,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.images import packed
 
 from pytest_crbench.core.errors import InfraError
 from pytest_crbench.core.indexes import IndexSettings
 from pytest_crbench.core.model import Environment, File, Tree
 from pytest_crbench.core.processes import SESSION_VARIABLE
+from pytest_crbench.sandbox import image
 from pytest_crbench.sandbox.choose import choose
 from pytest_crbench.sandbox.clean import clean
 from pytest_crbench.sandbox.docker import DockerBackend
@@ -420,3 +423,27 @@ def test_clean_removes_what_is_nobodys(docker_kit: Any, client: APIClient, tmp_p
 def test_children_carry_no_session_variable_of_the_host(docker_kit: Any) -> None:
     with docker_kit.open() as box:
         assert SESSION_VARIABLE.encode() not in box.exec(["env"], timeout=20).stdout
+
+
+def test_an_image_of_another_platform_is_told_as_one(docker_kit: Any, client: APIClient) -> None:
+    """Nothing of it runs: the kernel says "exec format error", the engine that the container has ended."""
+    foreign = "s390x" if client.version()["Arch"] != "s390x" else "amd64"
+    # The header of a program for a processor that is not this one.
+    program = b"\x7fELF\x02\x02\x01" + bytes(9) + b"\x00\x02\x00\x16" + bytes(100)
+    name = f"test-{uuid.uuid4().hex[:12]}:latest"
+    layer = packed({f"/usr/bin/{p}": program.decode("latin-1") for p in ("sleep", "python3", "sh")})
+    about = {
+        "architecture": foreign,
+        "os": "linux",
+        "config": {},
+        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(layer).hexdigest()}"]},
+    }
+    parts = [{"Config": "config.json", "RepoTags": [name], "Layers": ["layer.tar"]}]
+    saved = {"config.json": json.dumps(about), "manifest.json": json.dumps(parts)}
+    client.load_image(packed({**saved, "layer.tar": layer.decode("latin-1")}, encoding="latin-1"))
+    try:
+        settings = replace(docker_kit.settings, base_image=name)
+        with pytest.raises(InfraError, match=rf"is for linux/{foreign}, .*exec format error"):
+            image.have_base(client, settings, name)
+    finally:
+        client.remove_image(name, force=True)

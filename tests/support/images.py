@@ -43,12 +43,12 @@ def image(
         client.close()
 
 
-def packed(files: Mapping[str, str], mode: int = 0o755) -> bytes:
+def packed(files: Mapping[str, str], mode: int = 0o755, encoding: str = "utf-8") -> bytes:
     """A tar of files, owned by root."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w") as tar:
         for path, text in files.items():
-            data = text.encode()
+            data = text.encode(encoding)
             info = tarfile.TarInfo(path.lstrip("/"))
             info.size, info.mode = len(data), mode
             tar.addfile(info, io.BytesIO(data))
