@@ -110,6 +110,11 @@ class CollectPlugin:
         self.settings = settings
         self.datasets = datasets
         self.selection = selection
+        self.folders = {dataset.path.resolve() for dataset in datasets if dataset.path is not None}
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """Keep pytest out of datasets: the hidden tests in them are no tests of its own."""
+        return True if collection_path in self.folders else None
 
     def find(self, name: str) -> Instance:
         """Return the instance of an id (or ``dataset::id``).

@@ -22,7 +22,7 @@ def ini_values(config: pytest.Config) -> dict[str, Any]:
     values = {key: getattr(value, "value", value) for key, value in ini_of(config).items()}
     # pytest 8 applies these only as it reads a value.
     values |= dict(text.split("=", 1) for text in config.getoption("override_ini") or ())
-    return {key: _read(key, value) for key, value in values.items() if key.startswith("crbench")}
+    return {key: _read(key, value) for key, value in values.items() if key.startswith("crbench_")}
 
 
 def _read(key: str, value: Any) -> Any:

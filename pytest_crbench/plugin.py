@@ -3,6 +3,8 @@
 Loaded in every run on the machine, and read piece by piece by pytest: kept short. ``bench/plugin_load.py``.
 """
 
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +24,10 @@ def pytest_load_initial_conftests(early_config, parser, args):  # type: ignore[n
 
         register(early_config, parser, args)
     else:
+        if _apart(args):
+            from .register import check_place
+
+            check_place(early_config, parser)
         group = parser.getgroup("crbench")
         for name in _SWITCHES:
             group.addoption(f"--crbench-{name}", dest=f"crbench_{name}")
@@ -43,7 +49,15 @@ def _mentioned(config: Any, args: list[str]) -> bool:
     return bool(
         config.known_args_namespace.help
         or any("crbench" in word or word.startswith("@") for word in args)
-        or any("crbench" in key for key in ini_of(config))
+        or any(key.startswith("crbench_") for key in ini_of(config))
+    )
+
+
+def _apart(args: list[str]) -> bool:
+    """Whether a path stands behind an option: pytest, not knowing the option, took it for one of tests."""
+    return any(
+        option.startswith("-") and "=" not in option and value[:1] not in ("", "-") and Path(value).exists()
+        for option, value in pairwise(args)
     )
 
 
@@ -58,7 +72,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "crbench(kind, category, language): a check of a code-review benchmark"
     )
-    if any("crbench" in key for key in ini_of(config)) and not config.pluginmanager.has_plugin(
+    if any(key.startswith("crbench_") for key in ini_of(config)) and not config.pluginmanager.has_plugin(
         "crbench-switched"
     ):
         raise pytest.UsageError(

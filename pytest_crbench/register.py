@@ -53,7 +53,7 @@ def register(config: pytest.Config, parser: pytest.Parser, args: Sequence[str]) 
     add_options(parser)
     add_hooks(config.pluginmanager)
     config.pluginmanager.register(switched, "crbench-switched")
-    _check_place(config, parser)
+    check_place(config, parser)
     # pytest has read the arguments before, and may have taken the value of an option of ours for a path.
     known = parser.parse_known_args(args, namespace=copy.copy(config.option))
     ours = {name: value for name, value in vars(known).items() if name.startswith("crbench_")}
@@ -63,8 +63,18 @@ def register(config: pytest.Config, parser: pytest.Parser, args: Sequence[str]) 
 def note_typed(config: pytest.Config, parser: pytest.Parser) -> None:
     """Note what the user wrote for this run, once the options of conftest files are known too."""
     found = _typed(config, parser)
-    names = (name for name, *_ in OPTIONS if getattr(found, ini_name(name), None) is not None)
+    overridden = {text.split("=", 1)[0] for text in found.override_ini or ()}
+    names = (
+        name
+        for name, *_ in OPTIONS
+        if getattr(found, ini_name(name), None) is not None or ini_name(name) in overridden
+    )
     config.stash[TYPED] = Typed(tuple(names), tuple(found.file_or_dir))
+
+
+def holds_everything(config: pytest.Config, path: Path) -> bool:
+    """Whether a path is the root folder or above it (``pytest .``): naming it chooses nothing."""
+    return config.rootpath.resolve().is_relative_to(path.resolve())
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -76,7 +86,7 @@ def add_options(parser: pytest.Parser) -> None:
             attributes["metavar"] = metavar
         if kind == "optional":
             attributes["const"] = IMPLIED[name]
-        group.addoption(f"--crbench-{name}", help=text, **attributes)
+        group.addoption(f"--crbench-{name}", help=text.replace("%", "%%"), **attributes)
         ini_type = "linelist" if kind == "list" else "string"
         parser.addini(ini_name(name), text, type=ini_type, default=None)  # type: ignore[arg-type]
 
@@ -98,11 +108,15 @@ def _words(config: pytest.Config) -> list[str]:
     return [*shlex.split(os.environ.get("PYTEST_ADDOPTS", "")), *map(str, config.invocation_params.args)]
 
 
-def _check_place(config: pytest.Config, parser: pytest.Parser) -> None:
-    """Refuse to go on where the value of an option was taken for a path of tests.
+def check_place(config: pytest.Config, parser: pytest.Parser) -> None:
+    """Refuse to go on where the value of an option, of whatever plugin, was taken for a path of tests.
 
     pytest looks for its ini file before it knows the options of plugins: after ``--crbench-run-dir /data`` it
-    looks beside ``/data``, and misses the ini file that asks for the gate.
+    looks beside ``/data``, and misses the ini file that asks for the gate. Where neither the one file nor the
+    command line has anything of ours, that is none of our business.
+
+    Raises:
+        pytest.UsageError: naming the option.
     """
     from _pytest.config.findpaths import determine_setup
 
@@ -116,8 +130,10 @@ def _check_place(config: pytest.Config, parser: pytest.Parser) -> None:
     }
     # pytest 8 does not take all of these.
     wanted = inspect.signature(determine_setup).parameters
-    rootdir, inipath, *_ = determine_setup(**{name: given[name] for name in wanted})
+    rootdir, inipath, keys, *_ = determine_setup(**{name: given[name] for name in wanted})
     if (rootdir, inipath) == (config.rootpath, config.inipath):
+        return
+    if not any("crbench" in word for word in (*_words(config), *keys, *map(str, keys.values()))):
         return
     raise pytest.UsageError(
         f"crbench: pytest took the value of an option for a path of tests, and so took "

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .core.errors import UsageError
-from .register import TYPED
+from .register import TYPED, holds_everything
 from .rundir import find_run, read_record
 
 if TYPE_CHECKING:
@@ -123,7 +123,9 @@ def take_arguments(config: pytest.Config, settings: Settings, datasets: tuple[Da
     if not named:
         config.args[:] = []
         return Selection(datasets, (), datasets, recorded)
-    wanted = datasets if config.getoption("crbench_dataset", None) else ()
+    base = config.invocation_params.dir
+    everything = any(holds_everything(config, base / path) for path in config.stash[TYPED].paths)
+    wanted = datasets if everything or config.getoption("crbench_dataset", None) else ()
     return Selection(wanted, (), datasets, recorded)
 
 

@@ -11,7 +11,7 @@ from .core.text import printable
 from .ini import ini_values
 from .options import OPTIONS, ini_name
 from .plugin import _SWITCHES
-from .register import TYPED, Typed
+from .register import TYPED, Typed, holds_everything
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -26,9 +26,9 @@ _SHOWS = ("help", "version", "markers", "showfixtures", "show_fixtures_per_test"
 def pytest_configure(config: pytest.Config) -> None:
     """Register the rest of the plugin if this run asks for it; refuse what would skip the gate silently."""
     _check_keys(config)
-    for name in _SWITCHES:
+    for name, *_ in OPTIONS:
         # A shell variable that is not set: running something else, without the gate, would look like success.
-        if config.getoption(f"crbench_{name}") == "":
+        if config.getoption(ini_name(name)) in ("", [""]):
             raise pytest.UsageError(f"crbench: --crbench-{name}= is empty: give it a value, or leave it out")
     if _active(config):
         from .activate import activate
@@ -108,13 +108,16 @@ def _own_tests_only(config: pytest.Config) -> bool:
     base = config.invocation_params.dir
     named = config.getoption("crbench_dataset") or ini_values(config).get("crbench_dataset") or ()
     datasets = {(base / spec.removeprefix("aacr:")).resolve() for spec in named}
-    return bool(paths) and all(_is_own(base, argument, datasets) for argument in paths)
+    return bool(paths) and all(_is_own(config, argument, datasets) for argument in paths)
 
 
-def _is_own(base: Path, argument: str, datasets: set[Path]) -> bool:
+def _is_own(config: pytest.Config, argument: str, datasets: set[Path]) -> bool:
     head, names, _ = argument.partition("::")
+    base = config.invocation_params.dir
     path = base / head
-    if not path.exists() or path.resolve() in datasets:
+    if config.option.pyargs and "." in head and head.replace(".", "").isidentifier() and not path.exists():
+        return True  # a module
+    if not path.exists() or path.resolve() in datasets or holds_everything(config, path):
         return False
     # A folder cannot be followed by "::": such an argument is the node id of a benchmark.
     return not path.is_dir() or not (

@@ -62,6 +62,9 @@ ROWS = [
     Row("a file in addopts", (), {**SCORED, "addopts": "@args.txt"}, 1, (FAILED,),
         {"args.txt": f"{TYPED}\n--crbench-fail-under=0.3\n"}),
     Row("a path in addopts", (), {**GATED, "addopts": "tests"}, 1, (FAILED,)),
+    Row("the root folder", (".",), GATED, 1, (FAILED, "1 passed")),
+    Row("an empty gate", ("--crbench-fail-under=",), GATED, said=("--crbench-fail-under= is empty",)),
+    Row("a reviewer overridden, own path", ("-o", "crbench_reviewer=none", "tests"), SCORED, said=OFF),
     Row("own path and dataset typed", ("--crbench-dataset=reviews", "tests"), GATED, 1, (FAILED, "1 passed")),
     # Tests of the vendor's own.
     Row("own path", ("tests",), GATED, 0, ("1 passed",)),
@@ -77,6 +80,9 @@ ROWS = [
     # The ini file is missed.
     Row("run folder apart", ("--crbench-run-dir", "{apart}"), GATED, said=("--crbench-run-dir={apart}",)),
     Row("cache apart", (TYPED, "--crbench-cache", "{apart}"), GATED, said=("--crbench-cache={apart}",)),
+    Row("another plugin's folder apart", ("--rsyncdir", "{apart}"), GATED, said=("--rsyncdir={apart}",)),
+    Row("another plugin's folder, none of ours", ("--rsyncdir", "{apart}", "tests"), {}, 0, ("1 passed",)),
+    Row("another tool's key", ("tests",), {"crbenchmark_rounds": "3"}, 0, ("1 passed",)),
     Row("run folder joined", ("--crbench-run-dir={apart}",), GATED, 1, (FAILED,)),
     Row("run folder within", ("--crbench-run-dir", "runs"), GATED, 1, (FAILED,), {"runs/.keep": ""}),
     # Keys that nobody knows.

@@ -341,7 +341,7 @@ class _Prose:
 def _is_piece(line: str) -> bool:
     """Whether a line of prose may be what was left of a document that lost its beginning or end."""
     line = line.strip()
-    if len(line) == 1 or _KEY.search(line) or _NEXT_KEY.search(line) or _CLOSED.search(line):
+    if line in tuple('[]{},:"') or _KEY.search(line) or _NEXT_KEY.search(line) or _CLOSED.search(line):
         return True
     depth = 0
     for bracket in _BRACKET.findall(line):
