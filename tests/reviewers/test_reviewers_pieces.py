@@ -142,8 +142,21 @@ def test_lines_in_keys_of_another_format_are_refused(context: ParseContext) -> N
             parse(raw, "github", context)
 
 
+def test_an_outside_failure_is_read_beside_a_log(context: ParseContext) -> None:
+    text = 'asked "m" for a review\n{"outside_failure": "429 from the endpoint"}\n'
+    assert parse(text.encode(), "native", context).outside == "429 from the endpoint"
+
+
 @pytest.mark.parametrize(
-    "line", ['"}' + " " * 10**6 + "x", '" ' * 10**6, '"}' * 10**6, "`" * 10**6, "[" * 10**6]
+    "line",
+    [
+        "<think></think>" * 50_000,
+        '"}' + " " * 10**6 + "x",
+        '" ' * 10**6,
+        '"}' * 10**6,
+        "`" * 10**6,
+        "[" * 10**6,
+    ],
 )
 def test_long_lines_of_prose_take_no_time(line: str, context: ParseContext) -> None:
     with bounded(), pytest.raises(Unreadable):

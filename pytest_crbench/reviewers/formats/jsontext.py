@@ -30,7 +30,7 @@ _THOUGHT = re.compile(r"\s*<(think|thinking)>", re.IGNORECASE)
 #: The end of thoughts whose beginning the endpoint's own template had put into the question.
 _THOUGHT_OVER = re.compile(r"^[ \t]*</(?:think|thinking)>", re.IGNORECASE | re.MULTILINE)
 #: An object with one of these is a whole review; any other is one row of several.
-_WHOLE = frozenset(["comments", "runs", "diagnostics"])
+_WHOLE = frozenset(["comments", "runs", "diagnostics", "outside_failure"])
 #: What stands before or after a value that is part of a larger one.
 _WITHIN = re.compile(r"(?:[\[{,]|\"[ \t]*:)\Z"), re.compile(r"[\]},:]")
 
@@ -159,13 +159,14 @@ def documents(text: str, what: str) -> Output:
     Raises:
         Unreadable: if there is no document, or if one does not parse, or if a piece of one is left over.
     """
-    start = _past_blanks(text, 0)
-    if _OPENING.match(text, start):
-        values, end = _sequence(text, start, what)
-        if not text[end:].strip():
-            return Output(tuple(values))
-    elif (answer := without_thoughts(text)) != text:
-        return documents(answer, what)
+    for _ in range(2):
+        start = _past_blanks(text, 0)
+        if _OPENING.match(text, start):
+            values, end = _sequence(text, start, what)
+            if not text[end:].strip():
+                return Output(tuple(values))
+            break
+        text = without_thoughts(text)
     return _Prose(text, what).read()
 
 

@@ -128,7 +128,7 @@ def _check(made: Damaged, folder: Path) -> None:
 
 
 def _prose(made: Damaged) -> bool:
-    return bool(re.sub(r"```\S*", "", (made.before + made.after).decode("utf-8", "replace")).strip())
+    return bool(re.sub(r"```[ \t]*\S*", "", (made.before + made.after).decode("utf-8", "replace")).strip())
 
 
 def _normal(body: str) -> str:
