@@ -75,7 +75,7 @@ def test_what_means_the_same_is_retrieved_though_its_words_differ(
 
 
 def test_comments_match_by_meaning(server: str, tmp_path: Path) -> None:
-    """The model's cosines lie close together: its threshold is 0.9, not the 0.85 of others."""
+    """The model's cosines lie close together: two unrelated comments are at 0.85 already."""
 
     def comment(name: str, body: str) -> ReviewComment:
         return ReviewComment(name, body, "db/rows.py", (2, 2))
