@@ -28,8 +28,8 @@ class Validation:
     well, but nobody has said yet that ``exception`` is the one to expect.
 
     ``head`` and ``fixed`` say what each run showed, e.g. ``failed (AssertionError)``. ``modules`` is the
-    least number of modules that a run at fixed imported from the tree; 0 is right only for a test that
-    imports none of them.
+    least number of modules that a run at fixed imported from the tree, ``executed`` that of the tree's files
+    which it, or a program that it started, executed; both are 0 only for a test that reads the tree.
     """
 
     instance: str
@@ -38,6 +38,7 @@ class Validation:
     fixed: tuple[str, ...] = ()
     exception: str = ""
     modules: int = 0
+    executed: int = 0
     seconds: float = 0.0
     flaky: bool = False
     problems: tuple[str, ...] = ()
@@ -66,6 +67,7 @@ class Validation:
             "exception": self.exception,
             "lines": list(self.lines),
             "modules_from_tree": self.modules,
+            "executed_from_tree": self.executed,
             "seconds": round(self.seconds, 3),
         }
 
@@ -204,9 +206,16 @@ def _judge(
         if wrong and not flaky:
             found.append(f"at {where} it must have {wanted} in its call phase, but {_explain(wrong[0])}")
     tops = set(tests.tops)
-    modules = min(o.modules for o in fixed)
-    if needs_tree and tops and not modules and not flaky and all(o.outcome == "passed" for o in fixed):
-        found.append("nothing was imported from the tree, though the test imports what it could provide")
+    modules, executed = min(o.modules for o in fixed), min(o.executed for o in fixed)
+    if (
+        needs_tree
+        and tops
+        and not modules
+        and not executed
+        and not flaky
+        and all(o.outcome == "passed" for o in fixed)
+    ):
+        found.append("nothing of the tree was imported or run, though the test could do so")
     return Validation(
         instance=tests.evaluation.instance.id,
         check=check.id,
@@ -214,6 +223,7 @@ def _judge(
         fixed=tuple(_shown(o) for o in fixed),
         exception=head[0].exception,
         modules=modules,
+        executed=executed,
         seconds=sum(o.duration for o in [*head, *fixed]) / (len(head) + len(fixed)),
         flaky=flaky,
         problems=tuple(found),

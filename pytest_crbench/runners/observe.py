@@ -25,7 +25,7 @@ _FIELDS: dict[str, dict[str, type]] = {
         **dict.fromkeys(("test", "when", "outcome", "exception", "message"), str),
         "xfail": bool,
     },
-    "modules": {"files": dict},
+    "modules": {"files": dict, "executed": list},
     "finished": {"exitstatus": int},
 }
 _ENDED = {"timed-out": "timed out", "out-of-memory": "ran out of memory", "crashed": "crashed"}
@@ -84,6 +84,7 @@ def observe(
         message=printable(message, _CLIPPED),
         line=_failing_line(str(result["output"]), hidden) if exception else 0,
         modules=len(inside),
+        executed=sum(len(r["executed"]) for r in records if r["event"] == "modules"),
         foreign={n: f for n, f in loaded.items() if not _below(f, roots) and n not in _COMMON} or None,
         log=str(result["output"]).encode() + _legend(hidden, must_pass, must_fail, outcome, ending),
         duration=float(result["seconds"]),

@@ -25,9 +25,11 @@ class Observation:
     line, ``line`` the line of the test file that failed (0 if that is not known). ``canaries``: "behaved",
     "bent" (one said the opposite of what it must, or what was recorded contradicts itself: see ``bent``) or
     "absent" (the run ended before the last of them). ``foreign`` maps modules that the tree should have
-    provided to the files they came from instead; ``modules`` counts those that came from the tree. ``limits``
-    names the limits of the sandbox that were reached meanwhile, whatever the test made of it: "memory",
-    "processes", "disk". ``installed`` names the top-level modules of the environment's packages.
+    provided to the files they came from instead; ``modules`` counts those that came from the tree,
+    ``executed`` all files of it that the test, or a program that it started, executed (a help to validation,
+    which a program can forge). ``limits`` names the limits of the sandbox that were reached meanwhile,
+    whatever the test made of it: "memory", "processes", "disk". ``installed`` names the top-level modules of
+    the environment's packages.
     """
 
     outcome: Outcome
@@ -39,6 +41,7 @@ class Observation:
     message: str = ""
     line: int = 0
     modules: int = 0
+    executed: int = 0
     foreign: Mapping[str, str] | None = None
     log: bytes = b""
     duration: float = 0.0

@@ -184,6 +184,7 @@ def _files(check: Check, layout: _Layout, roots: list[str], tops: Sequence[str])
         "tops": "\n".join(tops),
         "recorder.py": _inside("recorder.py"),
         "intact.py": _inside("intact.py"),
+        "executed.py": _inside("executed.py"),
         "launch.py": _inside("launch.py"),
         "supervise.py": _inside("supervise.py"),
         layout.hidden: check.test,
@@ -293,7 +294,9 @@ def _inside(name: str) -> str:
 
 @lru_cache(maxsize=1)
 def _version() -> str:
-    inside = [_inside(name) for name in ("recorder.py", "intact.py", "launch.py", "supervise.py")]
+    inside = [
+        _inside(name) for name in ("recorder.py", "intact.py", "executed.py", "launch.py", "supervise.py")
+    ]
     package = resources.files(__package__)
     outside = [package.joinpath(name).read_text(encoding="utf-8") for name in _DECIDES]
     return digest.of([*inside, *outside])[:16]

@@ -103,7 +103,7 @@ def told(test):
         canary = name + "::" + test.rpartition("::")[2]
         yield from start(canary)
         yield from rest(canary, name == names[4])
-    yield dict(event="modules", files={})
+    yield dict(event="modules", files={}, executed=[])
     yield dict(event="finished", exitstatus=1)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -194,6 +195,37 @@ def test_a_missing_tree_is_told_before_anything_runs(tmp_path: Path, cache: Path
     assert done.returncode == 2
     assert "source.fixed" in done.stderr
     assert str(dataset / "bad") in done.stderr
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "subprocess.check_output([sys.executable, 'say.py'], text=True).strip()",
+        "subprocess.check_output(['python3', '-c', 'from shop.tax_ import *;print(tax())'], text=1).strip()",
+        "subprocess.check_output('python3 ./say.py', shell=True, text=True).strip()",
+        "runpy.run_path('say.py')['said']",
+    ],
+)
+def test_what_a_program_runs_of_the_tree_counts(tmp_path: Path, cache: Path, how: str) -> None:
+    source = f"import runpy\nimport subprocess\nimport sys\n\n\ndef test_tax():\n    assert {how} == 'tax'\n"
+    pull = Pull("runs", hard=("tax",), tests={"tax": source}, expect="AssertionError")
+    dataset = write_dataset(tmp_path / "data", [pull])
+    for side, said in (("base", "base"), ("head", "wrong"), ("fixed", "tax")):
+        (dataset / "runs" / side / "say.py").write_text(f"said = {said!r}\nprint(said)\n")
+    done = validate(dataset, cache, "--repeats=1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"runs \d files? of the tree", done.stdout)
+
+
+def test_a_program_from_elsewhere_does_not_count(tmp_path: Path, cache: Path) -> None:
+    source = (
+        "import subprocess\nimport sys\n\n\ndef test_tax():\n    text = open('shop/tax_.py').read()\n"
+        "    code = 'import json, sys; print(sys.argv[1])'\n"
+        "    assert '\"tax\"' in subprocess.check_output([sys.executable, '-c', code, text], text=True)\n"
+    )
+    done = validate(broken(tmp_path, source), cache, "--repeats=1", "-k", "bad")
+    assert done.returncode == 1
+    assert "nothing of the tree was imported or run" in done.stdout
 
 
 def test_a_warm_cache_does_not_hide_a_url_that_is_gone(tmp_path: Path, cache: Path) -> None:

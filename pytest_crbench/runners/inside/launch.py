@@ -30,7 +30,9 @@ def recorder() -> Any:
     os.set_inheritable(descriptor, False)
     with open(key, "rb") as stream:
         secret = stream.read()
-    return load("recorder").Recorder(descriptor, secret, os.path.join(here, "tops"), load("intact"))
+    return load("recorder").Recorder(
+        descriptor, secret, os.path.join(here, "tops"), load("intact"), load("executed").Executed()
+    )
 
 
 def load(name: str) -> Any:

@@ -46,12 +46,14 @@ def _writer(
 class Recorder:
     """The plugin that records collection, each phase of each test, and the end."""
 
-    def __init__(self, descriptor: int, key: bytes, tops: str, intact: Any) -> None:
+    def __init__(self, descriptor: int, key: bytes, tops: str, intact: Any, executed: Any) -> None:
         self._record = _writer(descriptor, key)
         with open(tops, encoding="utf-8") as stream:
             self._tops = frozenset(stream.read().split("\n"))
         #: The module ``intact``.
         self._intact = intact
+        #: An object of ``executed.Executed``.
+        self._executed = executed
         self._snapshot: Any = None
         self._written: Any = None
         self._tests: dict[str, tuple[Any, Any]] = {}
@@ -133,5 +135,5 @@ class Recorder:
             path = getattr(module, "__file__", None)
             if name.split(".")[0] in self._tops and isinstance(path, str):
                 files[name] = os.path.realpath(path)
-        self._record(event="modules", files=files)
+        self._record(event="modules", files=files, executed=self._executed.files())
         self._record(event="finished", exitstatus=int(exitstatus))
