@@ -40,6 +40,10 @@ class Row:
 
 
 OFF = ("no benchmark would run",)
+#: All that a run needs, one argument a line.
+ALL = "".join(
+    f"--{key.replace('_', '-')}{'' if value == 'true' else '=' + value}\n" for key, value in GATED.items()
+)
 ROWS = [
     # An option on the command line or in a file, and no benchmark would run.
     Row("gate typed", ("--crbench-fail-under=0.9",), SCORED, said=("--crbench-fail-under", *OFF)),
@@ -55,18 +59,17 @@ ROWS = [
     Row("reviewer in the ini", (), GATED, 1, (FAILED,)),
     Row("a node id", ("small::first",), GATED, 1, (FAILED,)),
     Row("the folder of an instance", ("reviews/first",), GATED, 1, (FAILED,)),
-    Row("all in a file", ("@args.txt",), SCORED, 1, (FAILED,),
-        {"args.txt": f"{TYPED}\n--crbench-fail-under=0.3\n"}),
+    Row("all in a file", ("@args.txt",), {}, 1, (FAILED,), {"args.txt": ALL}),
     Row("a file in a file", ("@args.txt",), SCORED, 1, (FAILED,),
         {"args.txt": "@more.txt\n", "more.txt": f"{TYPED}\n--crbench-fail-under=0.3\n"}),
-    Row("a file in addopts", (), {**SCORED, "addopts": "@args.txt"}, 1, (FAILED,),
-        {"args.txt": f"{TYPED}\n--crbench-fail-under=0.3\n"}),
+    Row("a file in addopts", (), {"addopts": "@args.txt"}, 1, (FAILED,), {"args.txt": ALL}),
     Row("a path in addopts", (), {**GATED, "addopts": "tests"}, 1, (FAILED,)),
     Row("the root folder", (".",), GATED, 1, (FAILED, "1 passed")),
     Row("an empty gate", ("--crbench-fail-under=",), GATED, said=("--crbench-fail-under= is empty",)),
     Row("a reviewer overridden, own path", ("-o", "crbench_reviewer=none", "tests"), SCORED, said=OFF),
     Row("own path and dataset typed", ("--crbench-dataset=reviews", "tests"), GATED, 1, (FAILED, "1 passed")),
     # Tests of the vendor's own.
+    Row("own path, a long keyword", ("-k", " or ".join(["test_own"] * 99), "tests"), GATED, 0, ("1 passed",)),
     Row("own path", ("tests",), GATED, 0, ("1 passed",)),
     Row("own node id", ("tests/test_own.py::test_own",), GATED, 0, ("1 passed",)),
     Row("own path, reviewer in addopts", ("tests",),
