@@ -15,8 +15,12 @@ _FAILURE = re.compile(
     r"|bad gateway|service unavailable|gateway time-?out|overloaded)"
     r"|\b(?:status|error|http)(?: code)?\W{1,3}(?:40[13]|429|50[0-4]|529)\b"
     r"|\b(?:incorrect|invalid|missing) api ?key|\bexceeded (?:your current quota|retry limit)"
-    r"|\bconnection (?:refused|error)|\bfailed to authenticate"
+    r"|\b402\W{1,3}payment required|\bcredit balance is too low|\busage limit reached|\boverloaded_error\b"
+    r"|\bRESOURCE_EXHAUSTED\b|\bECONN(?:REFUSED|RESET)\b|\bfetch failed\b"
+    r"|(?<!errno 111\] )\bconnection (?:refused|error)|\bfailed to authenticate"
 )
+#: A failure that ends an agent stands at the end of what it prints; before that, files and tests.
+_TAIL = 2000
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 #: A file that an agent extends with the names of its own files.
 _OWN_CHANGE = {b"a/.gitignore b/.gitignore"}
@@ -35,7 +39,7 @@ def endpoint_failure(output: str, given: str) -> str | None:
         given: what it was given to read. Words that stand in there say nothing: an agent may print the
             comment that it works on, and a comment may quote an error.
     """
-    plain = " ".join(_ESCAPES.sub("", output).split())
+    plain = " ".join(_ESCAPES.sub("", output).split())[-_TAIL:]
     quoted = _letters(given)
     for found in _FAILURE.finditer(plain):
         if _letters(found[0]) not in quoted:

@@ -157,6 +157,10 @@ def test_an_agent_that_fails_with_exit_status_0(tmp_path: Path, more: str) -> No
         "exceeded retry limit, last status: 429 Too Many Requests",
         "openai.RateLimitError: Error code: 429",
         "HTTP 503 Service Unavailable",
+        "402 Payment Required",
+        "Your credit balance is too low to access the API",
+        "TypeError: fetch failed (ECONNREFUSED)",
+        "{'type': 'overloaded_error'}",
         "\x1b[31m500\x1b[0m Internal Server\n  Error",
     ],
 )
@@ -164,6 +168,18 @@ def test_what_agents_print_when_their_endpoint_fails(tmp_path: Path, said: str) 
     with pytest.raises(AgentError) as caught:
         revise(tmp_path, f"print({said!r}, file=sys.stderr)")
     assert caught.value.reason == "agent-endpoint"
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "ConnectionRefusedError: [Errno 111] Connection refused",
+        "class ConnectionError:  # A Connection error occurred." + "\n# code" * 500,
+    ],
+)
+def test_what_an_agent_shows_is_no_failure_of_its_endpoint(tmp_path: Path, shown: str) -> None:
+    _, revision = revise(tmp_path, f"print({shown!r})")
+    assert revision.stop_reason == "unchanged"
 
 
 def test_an_agent_that_changes_nothing_is_told(tmp_path: Path) -> None:
