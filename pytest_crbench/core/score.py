@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from .agreement import PULL_REQUEST_FACETS, agreement
 from .intervals import Interval, effective_size, macro_interval, rate_interval
-from .paired import detectable
+from .paired import FALSE_ALARMS, detectable
 from .row import sort_key
 from .status import Status
 from .totals import Totals, totals
@@ -274,7 +274,10 @@ def _rate(verdicts: Sequence[Verdict]) -> Rate:
 
 def _detectable(clusters: Sequence[tuple[int, int]]) -> float | None:
     of = sum(count for _, count in clusters)
-    return detectable(sum(passed for passed, _ in clusters) / of, effective_size(clusters)) if of else None
+    # Of fewer pull requests not even a loss in every one has a p value that low.
+    if not of or Fraction(1, 2 ** len(clusters)) > FALSE_ALARMS:
+        return None
+    return detectable(sum(passed for passed, _ in clusters) / of, effective_size(clusters))
 
 
 def _clusters(verdicts: Sequence[Verdict]) -> list[tuple[int, int]]:
