@@ -22,7 +22,7 @@ class Dormant:
     def crbench_evaluate(self) -> None:
         """Say how to turn the benchmark on."""
         pytest.fail(
-            "crbench is off where only paths of your own tests are named: add --crbench-reviewer=SPEC",
+            "crbench is off because only paths of your own tests are given: add --crbench-reviewer=SPEC",
             pytrace=False,
         )
 
@@ -38,8 +38,8 @@ class Unused:
         self.config = config
         self.asked = False
         self.refusal = (
-            f"crbench: --crbench-{option} is given, but no benchmark would run: {' '.join(paths)} names none "
-            "of its checks, and no test in it asks for one. Name a dataset (--crbench-dataset=PATH) or a "
+            f"crbench: --crbench-{option} is given, but no benchmark would run: {' '.join(paths)} name no "
+            "check, and no test there asks for one. Name a dataset (--crbench-dataset=PATH) or a "
             "check, or leave the option out"
         )
 

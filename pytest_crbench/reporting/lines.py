@@ -113,7 +113,7 @@ def detectable_line(group: Group) -> str:
     if group.detectable is None:
         return "too few checks to find any difference to another run at 80 % power"
     return (
-        f"a difference of {100 * group.detectable:.0f} points to another run on these checks "
+        f"a difference of at least {100 * group.detectable:.0f} points to another run on these checks "
         "(80 % power, 5 % false alarms)"
     )
 

@@ -262,6 +262,32 @@ def test_something_else_stands_where_the_result_should_be(
     assert_no_pass(arena.rule(revision))
 
 
+FULL = """
+try:
+    with open("/dev/shm/x", "wb", 0) as stream:
+        while True:
+            stream.write(bytes(2**20))
+except OSError:
+    pass
+os.rename(folder, folder + "-")
+os.symlink("/dev/shm", folder)
+"""
+
+
+@docker_only
+def test_the_result_is_led_to_a_full_disk(arena: Arena, plain_sandbox: Plain) -> None:
+    """The product fills a small file system of the sandbox, and puts a link to it into the place of the
+    result's folder: the result cannot be written, and the disk of the machine is called full.
+
+    Defence: the result's folder is held by its descriptor (runners/inside/supervise.py)
+    Holds: docker
+    """
+    at_import = "import os, sys, time\n" + BESIDE + FULL
+    revision = {"shop/tax.py": at_import + "\n\ndef tax():\n    return 'wrong'\n"}
+    assert not read(plain_sandbox, revision)
+    assert_no_pass(arena.rule(revision))
+
+
 @docker_only
 def test_the_supervisor_says_that_the_disk_is_full(arena: Arena) -> None:
     """The revision brings a path that the supervisor cannot write, with the words of a full disk in its name:

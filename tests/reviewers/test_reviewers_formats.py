@@ -196,7 +196,7 @@ def test_a_suggestion_without_lines_of_head_stays_readable(place: Any, context: 
     ],
 )
 def test_other_spellings_of_a_place_are_refused_by_name(place: Any, context: ParseContext) -> None:
-    with pytest.raises(Unreadable, match=r"comment 0 places itself by .*Write lines"):
+    with pytest.raises(Unreadable, match=r"comment 0 gives its place as .*Write lines"):
         native(context, path="app/core.py", **place)
 
 

@@ -105,7 +105,7 @@ def test_a_place_under_another_name_is_refused(key: str, context: ParseContext) 
     item = {"path": "a.py", "body": "b", key: 3}
     if key.startswith("file"):
         del item["path"]
-    with pytest.raises(Unreadable, match=f"places itself by {key}"):
+    with pytest.raises(Unreadable, match=f"gives its place as {key}"):
         parse(json.dumps([item]).encode(), "native", context)
     assert bodies(json.dumps([{**ONE, key: None, "original": "x = 1"}]), "native", context)
 

@@ -331,7 +331,7 @@ class _Prose:
         before = "".join(self.rest[-1:])[-100:].rstrip()
         after = _past_blanks(self.text, end)
         if not whole or _WITHIN[0].search(before) or _WITHIN[1].match(self.text, after):
-            raise _damaged(self.text, start, self.what, "it is not a document as a whole")
+            raise _damaged(self.text, start, self.what, "other text stands on its line")
         self.values += values
         self.bare = self.bare or (
             not marker and any(isinstance(v, dict) and not v.keys() & _WHOLE for v in values)

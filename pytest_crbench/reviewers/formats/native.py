@@ -177,7 +177,7 @@ def _lines(item: Mapping[str, Any], number: int) -> tuple[Any, Any]:
             return (lines[0], lines[-1]) if lines else (None, None)
     shown = ", ".join(wrong or keys)
     raise Unreadable(
-        f"native review: comment {number} places itself by {printable(shown, 200)}. Write lines: [first, "
+        f"native review: comment {number} gives its place as {printable(shown, 200)}. Write lines: [first, "
         "last], line, start_line and end_line, start_line and line, or line and end_line; and path."
     )
 

@@ -37,6 +37,8 @@ _LEAST_SPACE = 1024 * 1024
 def main() -> None:
     """Run the plan that lies beside this file, and write the sealed result."""
     here = os.path.dirname(os.path.abspath(__file__))
+    # By its descriptor: the product may put a link to a small or full file system in the folder's place.
+    folder = os.open(here, os.O_RDONLY | os.O_DIRECTORY)
     hide()
     with open(os.path.join(here, "plan.json"), encoding="utf-8") as stream:
         plan = json.load(stream)
@@ -47,13 +49,32 @@ def main() -> None:
     done = run(plan)
     result = json.dumps(done).encode()
     seal = hashlib.blake2b(result, key=bytes.fromhex(plan["seal"]), digest_size=32).hexdigest().encode()
-    with open(plan["result"] + ".part", "wb") as stream:
-        stream.write(seal + b"\n" + result)
-    # A name, not a folder or a link that the product may have put there.
-    os.replace(plan["result"] + ".part", plan["result"])
+    keep(folder, os.path.basename(plan["result"]), seal + b"\n" + result)
     if done["returncode"] == -signal.SIGKILL and not done["timed_out"]:
         # Whether it was for memory, the sandbox knows, and asks itself after such an end.
         sys.exit(128 + signal.SIGKILL)
+
+
+def keep(folder: int, name: str, data: bytes) -> None:
+    """Write a file of the folder that a descriptor names; ends with `DISK_STATUS` where its disk is full.
+
+    The product may have put anything there, under any name, and filled any other disk.
+    """
+    part = name + ".part"
+    try:
+        try:
+            os.unlink(part, dir_fd=folder)
+        except FileNotFoundError:
+            pass
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        with open(os.open(part, flags, 0o644, dir_fd=folder), "wb") as stream:
+            stream.write(data)
+        os.replace(part, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except OSError as failure:
+        space = os.fstatvfs(folder)
+        full = space.f_bavail * space.f_frsize < _LEAST_SPACE
+        print("the result cannot be written:", failure, file=sys.stderr)
+        sys.exit(DISK_STATUS if full and failure.errno in (errno.ENOSPC, errno.EDQUOT) else 1)
 
 
 def hide() -> None:
