@@ -69,13 +69,17 @@ def test_a_class_gets_a_method_more(arena: Arena, plain_sandbox: Plain) -> None:
     """
     revision = product(
         "import _pytest.python as p\n"
-        "def look(self, name, get=object.__getattribute__):\n"
-        "    if name == 'obj' and 'tax' in vars(get(self, 'module')): return lambda: None\n"
-        "    return get(self, name)\n"
-        "p.Function.__getattribute__ = look\n"
+        "old = p.Function.ihook\n"
+        "class Hooks:\n"
+        "    def __init__(self, item): self.item = item\n"
+        "    def __getattr__(self, name):\n"
+        "        if name == 'pytest_pyfunc_call' and hasattr(self.item.module, 'tax'):\n"
+        "            return lambda **given: True\n"
+        "        return getattr(old.__get__(self.item), name)\n"
+        "p.Function.ihook = property(Hooks)\n"
     )
     assert naive(plain_sandbox, revision)
-    assert_no_pass(arena.rule(revision), "__getattribute__", status=Status.TAMPERED)
+    assert_no_pass(arena.rule(revision), "Function.ihook", status=Status.TAMPERED)
 
 
 @pytest.mark.parametrize("manager", MANAGERS)
@@ -115,8 +119,8 @@ def test_one_object_has_a_method_of_its_own(arena: Arena, plain_sandbox: Plain) 
 def test_a_trace_function_changes_the_tests_variables(
     arena: Arena, plain_sandbox: Plain, function: str
 ) -> None:
-    """The product sets a trace function when it is imported, which gives a variable of the hidden test
-    another value before the assertion; a profile function does as much, at the end of the product's own.
+    """The product sets a trace or profile function when it is imported, which gives a variable of the hidden
+    test another value before the assertion.
 
     Defence: nothing watches the test (runners/inside/intact.py)
     Holds: docker, local
@@ -126,10 +130,6 @@ def test_a_trace_function_changes_the_tests_variables(
         "import sys\n"
         "def watch(frame, event, argument):\n"
         "    name = frame.f_code.co_name\n"
-        "    if name == 'tax' and event == 'return':\n"
-        "        import builtins\n"
-        "        names = frame.f_back.f_globals\n"
-        "        names['tax'] = lambda: 'right'\n"
         "    if name == 'test_tax' and isinstance(frame.f_locals.get('value'), list):\n"
         "        frame.f_locals['value'][0] = 'right'\n"
         "    return watch\n"

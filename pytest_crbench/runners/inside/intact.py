@@ -66,7 +66,8 @@ class Snapshot:
         for name, holder, names in self._names:
             for attribute, value in list(vars(holder).items()):
                 late = attribute.startswith(_LATE) or isinstance(value, ModuleType)
-                if attribute not in names and not late and callable(getattr(holder, attribute)):
+                acts = callable(value) or hasattr(type(value), "__get__")
+                if attribute not in names and acts and not late:
                     yield f"{name}.{attribute}"
 
     def _hooked(self, item: Any) -> Iterator[str]:
