@@ -315,8 +315,8 @@ def test_json_is_plain() -> None:
         "exit_status": 1,
         "verdict": "FAILED, overall 0.750 < 0.9, coverage 1.000 >= 0.95",
         "conditions": [
-            {"label": "overall", "outcome": "not-met", "text": "overall 0.750 < 0.9"},
-            {"label": "coverage", "outcome": "met", "text": "coverage 1.000 >= 0.95"},
+            {"label": "overall", "outcome": "not-met", "text": "overall 0.750 < 0.9", "lost": []},
+            {"label": "coverage", "outcome": "met", "text": "coverage 1.000 >= 0.95", "lost": []},
         ],
     }
 
