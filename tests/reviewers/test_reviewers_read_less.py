@@ -216,6 +216,9 @@ def test_what_was_given_up_is_counted_by_kind(project: Any, tmp_path: Path) -> N
         "<path>a.py</path><note>one</note><notesplit/>",
         "<path>a.py</path><note>one</note><notes",
         "<path>a.py</path><ide>right</side><note>one</note><end/>",
+        "<path>a.py</path><note>0</note><notesplit/><path>a.py</path><side>right/side><note>one</note>"
+        "side>right</side><note>two</note><end/>",
+        "<path>a.py</path><note>one/note><path>b.py</path>note>two</note><end/>",
         "ote>\n<path>a.py</path><note>one</note><end/>",
         "\n<notesplit/><path>a.py</path><note>one</note><end/>",
         "<path>a.py</path><note>one</note><end/><path>b.py</path><note>two</note>",

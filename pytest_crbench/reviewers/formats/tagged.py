@@ -175,8 +175,10 @@ class _Scan:
             if other == name and closing:
                 self.block[name] = self.text[begin:start]
                 return index
-            if other == name or other in _SEPARATORS:
+            # A note and quoted code may speak of other tags; a path, side or number holds none.
+            if other == name or other in _SEPARATORS or name not in ("note", "diff"):
                 break
+            self.stray += closing
         self.torn = True
         return at
 
