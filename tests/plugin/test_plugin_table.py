@@ -226,7 +226,7 @@ def test_a_test_of_the_vendors_own_that_asks_for_an_evaluation_is_a_benchmark(
     (vendor / "pytest.ini").write_text(f"[pytest]\n{keys}crbench_reviewer = none\n")
     status, output = go(vendor, sys.executable, "tests", *workers)
     assert status == 1, output
-    assert "crbench is off where only paths of your own tests are named" in output
+    assert "crbench is off because only paths of your own tests are given" in output
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -104,7 +105,8 @@ def _write_instance(folder: Path, pull: Pull) -> None:
     for side, value in (("base", "base"), ("head", "wrong"), ("fixed", None)):
         package = folder / side / "shop"
         package.mkdir(parents=True)
-        (package / "__init__.py").write_text(f"# {pull.id}\n")
+        # Another change in each, and nothing that names the pull request: agents and reviewers read it.
+        (package / "__init__.py").write_text(f"# {zlib.crc32(pull.id.encode()):08x}\n")
         for check in checks:
             said = check if value is None else value
             (package / f"{check}_.py").write_text(f'def {check}():\n    return "{said}"\n')
