@@ -11,7 +11,6 @@ from .core.errors import NO_WINDOWS, CrbenchError
 from .ini import ini_values
 from .options import ini_name
 from .register import TYPED
-from .selection import origin, take_arguments
 from .settings import read
 
 if TYPE_CHECKING:
@@ -33,6 +32,7 @@ def activate(config: pytest.Config) -> None:
     from .idle import Dormant, Unused
     from .outcome import OutcomePlugin
     from .scrubbing import ScrubPlugin
+    from .selection import take_arguments
 
     try:
         settings = read_settings(config)
@@ -90,6 +90,8 @@ def read_settings(config: pytest.Config) -> Settings:
     Raises:
         UsageError: naming the option.
     """
+    from .selection import origin
+
     ini = ini_values(config)
 
     def given(name: str) -> Any:
