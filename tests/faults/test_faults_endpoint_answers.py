@@ -38,8 +38,11 @@ FAULTS = {
     "l": [status(429, {"Retry-After": "1"})] * 2,
     "m": [status(429, {"Retry-After": "180"})],
     "n": [status(400, message=_TOO_LONG)],
+    "o": [status(400, message=_TOO_LONG)],
 }
 PASSING = "kl"
+#: Answered as soon as the comments are left out.
+SHORTER = "n"
 
 
 @pytest.fixture
@@ -52,7 +55,7 @@ def _tell(story: Story, cache: Path) -> None:
     pulls = [Pull(letter, fixable=(f"{letter}1",)) for letter in (*FAULTS, "z")]
     dataset = write_dataset(story.folder / "small", pulls)
     own = own_cache(story.folder / "cache", cache)
-    model = BrokenModel(FAULTS, PASSING)
+    model = BrokenModel(FAULTS, PASSING, SHORTER)
     with OpenAIServer(model) as server:
         done = run(
             story.vendor,
@@ -219,12 +222,22 @@ def test_a_wait_that_is_too_long(story: Story, fault: Told) -> None:
 
 
 def test_a_context_that_is_too_long(story: Story, fault: Told) -> None:
-    """The model endpoint answers 400: what it is asked is too long for the model.
+    """The model endpoint answers 400, too long, but for the same request without the comments.
 
     A limit of the agent, not of the machine: the revision, which is empty, is tested.
 
     Status: missed
-    Message: agent: token-limit after 0 model calls
+    Message: agent: token-limit after 1 model calls, 0 commands
     """
     assert _look(story, "n", fault)["stop_reason"] == "token-limit"
     fault.assert_told(story.log("n"))
+
+
+def test_a_context_that_is_too_short_for_anything(story: Story, fault: Told) -> None:
+    """The model endpoint answers 400, too long, also when the comments are left out.
+
+    Status: infra_error
+    Message: This model's maximum context length is 8192 tokens
+    """
+    fault.assert_told(_look(story, "o", fault)["reason"])
+    assert len(_asked(story, "o")) == 2

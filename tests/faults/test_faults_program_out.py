@@ -93,7 +93,7 @@ def test_half_a_file(story: Story, fault: Told) -> None:
     """A reviewer leaves {out} half-written.
 
     Status: reviewer_error
-    Message: native review: not JSON
+    Message: review: the JSON that begins in line 1 does not parse
     """
     fault.assert_told(look(story, "h", fault)["reason"])
 

@@ -98,7 +98,7 @@ def test_half_a_review(story: Story, fault: Told) -> None:
     """A reviewer prints half of its JSON and ends well.
 
     Status: reviewer_error
-    Message: native review: not JSON
+    Message: review: the JSON that begins in line 1 does not parse
     """
     fault.assert_told(look(story, "g", fault)["reason"])
 

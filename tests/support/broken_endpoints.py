@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 class BrokenModel:
     """Answers requests as ``faults`` has it (by the checks' first letter); all others are answered well.
 
-    The last step of a fault comes for ever, but for the letters in ``passing``, which are then answered well.
-    Once ``healed``, everybody is.
+    The last step of a fault comes for ever. Letters in ``passing`` are then answered well,
+    those in ``shorter`` where the review is left out. Once ``healed``, everybody is.
     """
 
-    def __init__(self, faults: Mapping[str, Sequence[Step]], passing: str = "") -> None:
+    def __init__(self, faults: Mapping[str, Sequence[Step]], passing: str = "", shorter: str = "") -> None:
         self.faults = faults
         self.passing = passing
+        self.shorter = shorter
         self.healed = False
         #: When the model was asked (`time.monotonic`), by letter.
         self.asked: dict[str, list[float]] = defaultdict(list)
@@ -34,18 +35,21 @@ class BrokenModel:
 
     def __call__(self, body: dict[str, Any]) -> Step:
         """Choose what a request is answered with."""
-        letter = _letter(body)
+        text = json.dumps(body["messages"])
+        letter = _letter(text)
         with self._lock:
             number = len(self.asked[letter])
             self.asked[letter].append(time.monotonic())
+        if letter in self.shorter and "<review_finding number" not in text:
+            return answer("Ready.")
         steps = () if self.healed else self.faults.get(letter, ())
         if number < len(steps):
             return steps[number]
         return _sound(letter, body) if not steps or letter in self.passing else steps[-1]
 
 
-def _letter(body: dict[str, Any]) -> str:
-    found = re.search(r"shop/([a-z])1_\.py", json.dumps(body["messages"]))
+def _letter(text: str) -> str:
+    found = re.search(r"shop/([a-z])1_\.py", text)
     assert found is not None
     return found.group(1)
 
