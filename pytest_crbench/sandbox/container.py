@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.errors import InfraError
 from . import archive, transfer
 from .build import PYTHON, SCRATCH, VENV, WORKDIR, remove
-from .engine import ENDED, engine_errors, run
+from .engine import ENDED, engine_errors, has_ended, run
 from .protocol import ExecResult
 
 if TYPE_CHECKING:
@@ -249,10 +249,14 @@ class DockerSandbox:
         self._must_run()
         if returncode not in _KILLED:
             return False
-        # The engine may still call a container running whose processes have just been killed: what counts
-        # is that another command runs.
         counted = self._run(["cat", *MEMORY_EVENTS], _OUTER, "/")
-        if counted.returncode not in (0, 1) or returncode is None:  # 1: only one of the files is there
+        if counted.returncode not in (0, 1):  # 1: only one of the files is there
+            if has_ended(self._client, self._container):
+                raise InfraError(ENDED, reason="sandbox-gone")
+            # The command has used up all processes, so that nothing else starts: its own doing.
+            self._restart()
+            return False
+        if returncode is None:
             raise InfraError(ENDED, reason="sandbox-gone")
         kills = memory_kills(counted.stdout)
         before, self._memory_kills = self._memory_kills, kills

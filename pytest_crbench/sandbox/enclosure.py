@@ -15,7 +15,7 @@ from ..core.processes import Completed
 from ..core.text import decode, printable
 from . import archive, build, transfer
 from .container import MEMORY_EVENTS, memory_kills
-from .engine import connect, engine_errors, run
+from .engine import connect, engine_errors, has_ended, run
 from .image import find_or_pull
 from .program_image import ROOT, ProgramImage, inspect, require
 
@@ -210,6 +210,8 @@ class DockerEnclosure:
         if state["Running"] and ran.returncode == 137:
             counted = run(client, container, ["cat", *MEMORY_EVENTS], deadline=_OUTER, output=4096)
             killed = memory_kills(counted.stdout) > 0
+            if counted.returncode not in (0, 1):  # 1: only one of the files is there
+                state["Running"] = not has_ended(client, container)
         if state["Running"]:
             with engine_errors("ending a container"):
                 client.kill(container)

@@ -26,6 +26,8 @@ _PING_TIMEOUT = 2
 #: Seconds between looks at a command whose output stream stays open: a child in the background may hold it.
 _LOOK = 3.0
 _DRAIN = 5.0
+#: Seconds within which the engine notices that a container has ended, and between two looks.
+_NOTICE, _SOON = 2.0, 0.2
 #: What to do about a full disk of the engine's.
 DISK_FULL = "the engine's disk is full. Free some space there (crbench clean, docker system prune)"
 #: How engines say that a container has ended; the status is 404, 409 or 500, depending on the moment.
@@ -166,6 +168,25 @@ def run(
     with engine_errors("reading a command's exit status"):
         state = client.exec_inspect(made["Id"])
     return _gather(pump, state["ExitCode"], late=False, began=began)
+
+
+def has_ended(client: APIClient, container: str) -> bool:
+    """Whether a container does not run any more. Looks for some time: the engine notices late.
+
+    It may still call a container running whose processes have just been killed.
+
+    Raises:
+        InfraError: if the engine fails.
+    """
+    end = time.monotonic() + _NOTICE
+    while True:
+        with engine_errors("looking at the sandbox"):
+            state = client.inspect_container(container)["State"]
+        if not state["Running"] or state.get("Dead"):
+            return True
+        if time.monotonic() >= end:
+            return False
+        time.sleep(_SOON)
 
 
 def _gather(pump: _Pump, code: int | None, *, late: bool, began: float) -> Ran:

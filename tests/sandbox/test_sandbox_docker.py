@@ -97,6 +97,24 @@ def test_a_container_killed_from_outside_is_no_result(docker_kit: Any, client: A
             box.get(box.workdir + "/run.sh")
 
 
+def test_a_command_that_uses_up_all_processes_and_dies_is_a_result(docker_kit: Any) -> None:
+    program = (
+        "import os, signal, time\n"
+        "while True:\n"
+        "    try:\n"
+        "        child = os.fork()\n"
+        "    except OSError:\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    if not child:\n"
+        "        os.setsid()\n"
+        "        time.sleep(600)\n"
+    )
+    with docker_kit.open(Limits(pids=40, lifetime=300)) as box:
+        done = box.exec([box.python, "-c", program], timeout=60)
+        assert (done.returncode, done.timed_out, done.oom_killed) == (137, False, False)
+        assert box.exec(["echo", "here"], timeout=20).stdout == b"here\n"
+
+
 def test_a_container_removed_from_outside_is_no_result(docker_kit: Any, client: APIClient) -> None:
     with docker_kit.open() as box:
         [container] = running(client, docker_kit.settings.session)
