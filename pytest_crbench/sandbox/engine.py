@@ -167,6 +167,11 @@ def run(
             raise pump.failure
     with engine_errors("reading a command's exit status"):
         state = client.exec_inspect(made["Id"])
+        # The output may end before the engine has noticed that the command has.
+        noticed = time.monotonic() + _NOTICE
+        while state["ExitCode"] is None and time.monotonic() < min(end, noticed):
+            time.sleep(_SOON)
+            state = client.exec_inspect(made["Id"])
     return _gather(pump, state["ExitCode"], late=False, began=began)
 
 
