@@ -138,7 +138,7 @@ def _no_network() -> str:
 
     import requests
 
-    from pytest_crbench.core.indexes import IndexSettings
+    from pytest_crbench.host.indexes import IndexSettings
 
     index = IndexSettings.from_environment()
     url = index.urls()[0].rstrip("/") + "/iniconfig/"

@@ -7,7 +7,7 @@ without one), prints a table, and exits with 1 if a defence can go unnoticed. A 
 
     [[mutation]]
     defence = "canaries"                      # the NAME in an attack's docstring
-    file = "pytest_crbench/core/decide.py"
+    file = "pytest_crbench/scoring/tests/decide.py"
     old = '''if revised.canaries == "bent":'''  # occurs exactly once
     new = "if False:"
     tests = ["tests/attacks/test_attacks_x.py::test_y"]   # one of these must fail, by an assertion

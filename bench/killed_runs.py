@@ -34,8 +34,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from support.benchmarks import environment
 from support.strays import processes
 
-from pytest_crbench.core.records import comment_to
 from pytest_crbench.datasets import open_dataset
+from pytest_crbench.evaluation.records import comment_to
 
 #: Says what is in ANSWERS for a pull request's title, after a while, and writes down when it begins and ends.
 _REVIEWER = """\

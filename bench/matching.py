@@ -5,11 +5,11 @@
 ``--data`` names the folder of AACR-Bench's files; without it, references of the same shape are made. All pull
 requests are one pool (paths begin with the pull request), so that there is no small problem to hide in. The
 comments are generated: half lie near a reference, the rest anywhere in the same files. *Ours* is the index of
-`matching.place` and the assignment by components of `matching.assign`; *naive* compares all pairs by the same
-rule, and gives scipy's dense solver one matrix with a large number for what is not allowed. Each runs in a
-process of its own; memory is the peak above what the process had before it began. Both must find as many
-pairs at the same total distance. The ratio is that of processor time, which other programs on the machine
-hardly change. The last line is JSON.
+`scoring.matching.place` and the assignment by components of `scoring.matching.assign`; *naive* compares all
+pairs by the same rule, and gives scipy's dense solver one matrix with a large number for what is not allowed.
+Each runs in a process of its own; memory is the peak above what the process had before it began. Both must
+find as many pairs at the same total distance. The ratio is that of processor time, which other programs alter
+little. The last line is JSON.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_crbench.core.model import ReviewComment
 from pytest_crbench.datasets import open_dataset
-from pytest_crbench.matching.assign import assign
-from pytest_crbench.matching.place import Candidate, Rules, candidates, distance, lines_of
+from pytest_crbench.scoring.matching.assign import assign
+from pytest_crbench.scoring.matching.place import Candidate, Rules, candidates, distance, lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

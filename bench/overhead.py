@@ -28,14 +28,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from support.benchmarks import Pull, write_dataset
 
-from pytest_crbench import assemble, settings
 from pytest_crbench.core.model import Review, ReviewComment, Revision
+from pytest_crbench.run import assemble, settings
 from pytest_crbench.sandbox.docker import DockerBackend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pytest_crbench.core.evaluate import Evaluator
+    from pytest_crbench.evaluation.evaluator import Evaluator
 
 BARE_IMAGE = "crbench-bench-bare"
 

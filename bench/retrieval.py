@@ -24,12 +24,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_crbench.core import digest
 from pytest_crbench.core.model import Tree
-from pytest_crbench.retrieval import tokens
-from pytest_crbench.retrieval.bm25 import Bm25
-from pytest_crbench.retrieval.chunks import chunked
-from pytest_crbench.retrieval.index import open_index
+from pytest_crbench.host import digest
+from pytest_crbench.models.retrieval import tokens
+from pytest_crbench.models.retrieval.bm25 import Bm25
+from pytest_crbench.models.retrieval.chunks import chunked
+from pytest_crbench.models.retrieval.index import open_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -24,7 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if sys.platform == "win32":
         print(f"crbench: error: {NO_WINDOWS}", file=sys.stderr)
         return USAGE
-    from .interrupt import terminate_as_interrupt
+    from .host.signals import terminate_as_interrupt
 
     for stream in (sys.stdout, sys.stderr):
         # A terminal of another encoding than UTF-8 gets escapes, not a traceback.

@@ -11,13 +11,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core import commands, processes
 from ..core.errors import AgentError, StageError, UsageError, outside_failure
 from ..core.model import Revision
-from ..core.secrets import passed_through, scrub, scrubbed
 from ..core.status import OUTSIDE_EXIT
-from ..core.store import write_atomic
-from ..core.text import clean, decode, printable
+from ..host import processes
+from ..host import programs as commands
+from ..host.files import write_atomic
+from ..text.printable import clean, decode, printable
+from ..text.secrets import passed_through, scrub, scrubbed
 from . import prompt
 from .unfinished import changes_nothing, endpoint_failure
 from .usage import Budget, read_usage
@@ -25,9 +26,10 @@ from .usage import Budget, read_usage
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ..core.agent import AgentTask
+    from ..core.enclosure import Completed
     from ..core.model import ReviewComment
-    from ..llm.ledger import Ledger
-    from .protocol import AgentTask
+    from ..models.ledger import Ledger
 
 PLACEHOLDERS = ("workspace", "review", "review_md", "diff", "prompt", "usage")
 _OPTION = "--crbench-agent=cmd:"
@@ -118,7 +120,7 @@ class CommandAgent:
         warnings = (*warnings, UNCHANGED) if unchanged else warnings
         return Revision(patch, self.name, stop_reason, warnings, time.monotonic() - began, used)
 
-    def _look_for_failure(self, task: AgentTask, done: processes.Completed) -> None:
+    def _look_for_failure(self, task: AgentTask, done: Completed) -> None:
         """Raise if the output says that the endpoint failed, in words that the agent was not given."""
         request, comments = task.pull_request, task.review.comments
         given = [request.title, request.body, decode(task.diff), json.dumps(native(comments))]
@@ -132,7 +134,7 @@ class CommandAgent:
                 reason="agent-endpoint",
             )
 
-    def _run(self, task: AgentTask, argv: Sequence[str], checkout: Path, place: Path) -> processes.Completed:
+    def _run(self, task: AgentTask, argv: Sequence[str], checkout: Path, place: Path) -> Completed:
         variables = commands.environment(self.environment, place / "tmp")
         task.log(f"agent: {printable(scrub(self.template.text, self._secrets()), 200)}")
         try:
@@ -150,7 +152,7 @@ class CommandAgent:
             task.log(f"agent: killed after {self.timeout:g} s")
         return done
 
-    def _judge(self, task: AgentTask, done: processes.Completed) -> None:
+    def _judge(self, task: AgentTask, done: Completed) -> None:
         if done.timed_out or done.returncode == 0:
             return
         said = scrub(decode(done.stderr or done.stdout), self._secrets()).strip().rpartition("\n")[2]

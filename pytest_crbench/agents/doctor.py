@@ -6,16 +6,16 @@ import os
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from ..core import urls
 from ..core.errors import CrbenchError, InfraError
 from ..core.finding import Finding, missing, ok, warning
-from ..core.text import printable
+from ..text import urls
+from ..text.printable import printable
 from .load import BASE_URL_VARIABLE, KEY_VARIABLES, load
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..llm.client import Model
+    from ..models.client import Model
     from .load import AgentOptions
 
 #: Seconds for the endpoint's list of models.

@@ -6,22 +6,22 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..conversation import tools
-from ..conversation.loop import Bounds, Conversation, Words
-from ..conversation.trajectory import Trajectory
-from ..core import digest, temporary
 from ..core.errors import InfraError, StageError, UnusableRevisionError
 from ..core.model import Revision
+from ..host import digest, temporary
+from ..models.conversation import tools
+from ..models.conversation.loop import Bounds, Conversation, Words
+from ..models.conversation.trajectory import Trajectory
 from . import prompt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from ..core.agent import AgentTask
     from ..core.model import ReviewComment
-    from ..llm.client import Model
-    from ..sandbox.protocol import Sandbox
-    from .protocol import AgentTask
+    from ..core.sandbox import Sandbox
+    from ..models.client import Model
 
 _WORDS = Words(
     empty="Your answer was empty. Call `bash`, or end your work with a sentence on what you changed.",

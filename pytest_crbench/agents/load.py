@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import UsageError
-from ..core.text import printable
-from ..llm.access import BASE_URL_VARIABLE, KEY_VARIABLES
+from ..models.access import BASE_URL_VARIABLE, KEY_VARIABLES
+from ..text.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..conversation.loop import Bounds
-    from ..llm.access import Access
-    from ..llm.client import Model
-    from ..llm.usage import Price
-    from .protocol import Agent
+    from ..core.agent import Agent
+    from ..models.access import Access
+    from ..models.client import Model
+    from ..models.conversation.loop import Bounds
+    from ..models.usage import Price
 
 __all__ = ["BASE_URL_VARIABLE", "KEY_VARIABLES", "AgentOptions", "load"]
 
@@ -47,7 +47,7 @@ class AgentOptions:
         cache: the cache folder, for completions shared between runs; None turns sharing off.
         ledger, total_tokens, total_cost: the file of the run's budget, and its totals for all workers, which
             hold only where there is a file.
-        environment: the variables that a `cmd:` agent is given (`core.commands.variables`).
+        environment: the variables that a `cmd:` agent is given (`host.programs.variables`).
         name, version: what results call a `cmd:` agent, and its version.
         cwd: the folder of the invocation, for relative paths of a `cmd:` agent (default: the current one).
     """
@@ -109,7 +109,7 @@ def load(spec: str, options: AgentOptions, environ: Mapping[str, str] | None = N
 
         return NoAgent()
     if is_command:
-        from ..llm.ledger import Ledger
+        from ..models.ledger import Ledger
         from .command import command_agent
 
         return command_agent(
@@ -135,7 +135,7 @@ def _check(options: AgentOptions) -> None:
 
 
 def _price(options: AgentOptions) -> Price | None:
-    from ..llm.usage import Price
+    from ..models.usage import Price
 
     if options.price is not None:
         return Price.parse(options.price)
@@ -148,7 +148,7 @@ def _price(options: AgentOptions) -> Price | None:
 
 
 def _bounds(options: AgentOptions, price: Price | None) -> Bounds:
-    from ..conversation.loop import Bounds
+    from ..models.conversation.loop import Bounds
 
     return Bounds(
         timeout=options.timeout,
@@ -163,7 +163,7 @@ def _bounds(options: AgentOptions, price: Price | None) -> Bounds:
 
 
 def _access(options: AgentOptions, price: Price | None, environ: Mapping[str, str]) -> Access:
-    from ..llm.access import Access
+    from ..models.access import Access
 
     return Access(
         environ,

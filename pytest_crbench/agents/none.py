@@ -9,7 +9,7 @@ from ..core.model import Revision
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .protocol import AgentTask
+    from ..core.agent import AgentTask
 
 
 class NoAgent:

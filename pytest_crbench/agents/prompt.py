@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .. import prompts
-from ..core import fences
-from ..core.diff_text import clip_diff
-from ..core.fences import clip
-from ..core.text import printable
+from ..models import prompts
+from ..text import fences
+from ..text.diff_text import clip_diff
+from ..text.fences import clip
+from ..text.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ from ..core.model import Revision
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .protocol import AgentTask
+    from ..core.agent import AgentTask
 
 WARNING = "reference agent: checks the harness only"
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from ..core import temporary
 from ..core.errors import InfraError
 from ..core.model import Revision
-from ..core.text import printable
-from ..core.trees import writable_copy
+from ..host import temporary
+from ..host.trees import writable_copy
+from ..text.printable import printable
 from . import edits
 from .edits import Edit, UnfitError
 from .suggestion_blocks import blocks
@@ -27,8 +27,8 @@ from .suggestion_blocks import blocks
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from ..core.agent import AgentTask
     from ..core.model import ReviewComment
-    from .protocol import AgentTask
 
 _VERSION = 1
 

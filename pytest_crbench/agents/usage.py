@@ -6,15 +6,15 @@ import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..core import plainjson
-from ..core.text import printable
-from ..llm.usage import Usage, from_response
+from ..models.usage import Usage, from_response
+from ..text import plainjson
+from ..text.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from ..llm.ledger import Ledger
+    from ..models.ledger import Ledger
 
 _LIMIT = 1024 * 1024
 _MOST = 1e15

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.text import printable
+from ..text.printable import printable
 from .common import settings_of
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _OPTIONS = ("embedding-model", "embedding-base-url", "base-url", "cache")
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     """Add the subcommand; ``run`` is its default ``run``."""
-    from ..options import OPTIONS
+    from ..run.options import OPTIONS
 
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "calibrate",
@@ -54,7 +54,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Measure, write and print; the exit status."""
-    from ..calibrations import calibrate
+    from ..scoring.matching.calibrations import calibrate
 
     settings = settings_of(args)
     content, file = calibrate(settings, args.output)

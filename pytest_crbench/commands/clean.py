@@ -37,9 +37,9 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 def run(args: argparse.Namespace) -> int:
     """Clean, and say what was removed; the exit status."""
     from ..core.errors import UsageError
+    from ..run.settings import bytes_of
     from ..sandbox.clean import clean
     from ..sandbox.settings import SandboxSettings
-    from ..settings import bytes_of
 
     if args.keep is not None and (args.all or args.force):
         raise UsageError("--keep goes neither with --all nor with --force")
@@ -68,8 +68,8 @@ def run(args: argparse.Namespace) -> int:
 def _keep(settings: SandboxSettings, keep: int) -> str:
     """Remove what was used least recently, down to ``keep`` bytes; what is told of it."""
     from ..core.errors import InfraError
-    from ..core.eviction import told
-    from ..core.space import size
+    from ..host.eviction import told
+    from ..host.space import size
     from ..sandbox.disk import evict_to
     from ..sandbox.engine import connect
 

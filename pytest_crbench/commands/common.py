@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..settings import read
+from ..run.settings import read
 
 if TYPE_CHECKING:
     import argparse
 
-    from ..settings import Settings
+    from ..core.settings import Settings
 
 _SHARED = (
     "sandbox",
@@ -29,7 +29,7 @@ _SHARED = (
 
 def add_sandbox_options(parser: argparse.ArgumentParser, *, leave_out: tuple[str, ...] = ()) -> None:
     """Add the options of sandboxes, indexes and the cache."""
-    from ..options import OPTIONS
+    from ..run.options import OPTIONS
 
     group = parser.add_argument_group("sandbox")
     for name, _kind, metavar, text in OPTIONS:

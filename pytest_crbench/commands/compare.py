@@ -36,9 +36,9 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Print the comparison; the exit status."""
-    from ..core.compare import compare
-    from ..reporting.comparison import comparison_json, comparison_markdown, comparison_text
-    from ..reporting.results import read_results
+    from ..reports.comparison import comparison_json, comparison_markdown, comparison_text
+    from ..reports.results import read_results
+    from ..statistics.compare import compare
 
     try:
         found = compare(read_results(args.first), read_results(args.second), args.scoring)

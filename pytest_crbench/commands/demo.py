@@ -16,7 +16,7 @@ from .common import add_sandbox_options, settings_of
 if TYPE_CHECKING:
     import argparse
 
-    from ..settings import Settings
+    from ..core.settings import Settings
 
 #: Small pull requests of different packages: some whose comments carry a suggestion, some whose do not.
 INSTANCES = (
@@ -51,9 +51,9 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Run both reviewers, print a table each and the comparison; the exit status."""
-    from ..core.compare import compare
-    from ..reporting.comparison import comparison_text
-    from ..reporting.results import read_results
+    from ..reports.comparison import comparison_text
+    from ..reports.results import read_results
+    from ..statistics.compare import compare
 
     settings = settings_of(args, dataset=[args.dataset] if args.dataset else None)
     if importlib.util.find_spec("ruff") is None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..core.finding import Finding
-    from ..settings import Settings
+    from ..core.settings import Settings
 
 #: What only says how results are judged, or how a run that works is cut: nothing on the machine decides it.
 _LEFT_OUT = (
@@ -25,7 +25,7 @@ _LEFT_OUT = (
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     """Add the subcommand; ``run`` is its default ``run``."""
-    from ..options import IMPLIED, OPTIONS, ini_name
+    from ..run.options import IMPLIED, OPTIONS, ini_name
 
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "doctor",
@@ -60,7 +60,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 def run(args: argparse.Namespace) -> int:
     """Look, and print a line for each finding as it comes; the exit status."""
     from ..core.finding import Level
-    from ..doctor import Examination
+    from ..doctor.looks import Examination
 
     settings, problem = _settings(args)
     findings: list[Finding] = []
@@ -91,7 +91,7 @@ def _line(finding: Finding) -> str:
 
 
 def _conclusion(lacking: int, warnings: int) -> str:
-    from ..reporting.lines import many
+    from ..reports.lines import many
 
     noted = f", {many(warnings, 'warning')}" if warnings else ""
     if lacking:
@@ -105,8 +105,8 @@ def _settings(args: argparse.Namespace) -> tuple[Settings, Finding | None]:
     Raises:
         UsageError: naming the option.
     """
-    from ..configuration import configured
     from ..core.finding import missing
+    from ..plugin.configuration import configured
 
     here = configured(_arguments(args))
     if here.settings is not None:

@@ -57,11 +57,11 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Print the conditions and, last, the verdict; the exit status."""
-    from ..core.gate import check_metrics, decide, make_gate
-    from ..core.text import printable
-    from ..reporting.lines import bounds_lines, lost_lines, notes, unmeasured_lines
-    from ..reporting.results import read_results
-    from ..reporting.table import verdict_line
+    from ..reports.lines import bounds_lines, lost_lines, notes, unmeasured_lines
+    from ..reports.results import read_results
+    from ..reports.table import verdict_line
+    from ..statistics.gate import check_metrics, decide, make_gate
+    from ..text.printable import printable
 
     try:
         gate = make_gate(
@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"crbench gate: {error}", file=sys.stderr)
         return 2
     if args.json:
-        from ..reporting.results import summary_json, unmeasured_json
+        from ..reports.results import summary_json, unmeasured_json
 
         told = {
             "overall": summary_json(summary)["overall"],

@@ -6,8 +6,8 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ..core.text import printable
-from ..reporting.lines import many
+from ..reports.lines import many
+from ..text.printable import printable
 
 if TYPE_CHECKING:
     import argparse
@@ -64,8 +64,7 @@ def _look(spec: str) -> dict[str, Any]:
     Raises:
         UsageError: if there is no such dataset.
     """
-    from ..datasets import open_dataset
-    from ..datasets.notes import notes_of
+    from ..datasets import notes_of, open_dataset
     from ..datasets.problems import BrokenDatasetError
 
     try:

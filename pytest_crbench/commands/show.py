@@ -8,9 +8,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core import records
 from ..core.errors import CrbenchError, StageError, UsageError
-from ..core.text import harmless, inert, printable
+from ..evaluation import records
+from ..text.printable import harmless, inert, printable
 
 if TYPE_CHECKING:
     import argparse
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _place(name: str) -> Path:
-    from ..rundir import find_run
+    from ..run.rundir import find_run
 
     path = Path(name)
     if path.name in ("results.json", "run.json", "summary.md"):
@@ -66,8 +66,8 @@ def _place(name: str) -> Path:
 
 def _verdicts(place: Path) -> list[Verdict]:
     """The verdicts of a run, also of one that has not ended."""
-    from ..core.score import latest
-    from ..reporting.results import read_results, read_rows
+    from ..reports.results import read_results, read_rows
+    from ..statistics.score import latest
 
     whole = (place / "results.json").is_file()
     return list(
@@ -83,7 +83,7 @@ def _list(place: Path, verdicts: list[Verdict]) -> Iterator[str]:
 
 
 def _title(verdict: Verdict) -> str:
-    from ..reporting.lines import ident
+    from ..reports.lines import ident
 
     return ident(verdict.key) + ("" if verdict.key.scoring == "tests" else f" ({verdict.key.scoring})")
 
@@ -113,7 +113,7 @@ def _folder(place: Path, verdict: Verdict) -> Path:
 
 def _recorded(file: Path, place: Path) -> tuple[Any, Path]:
     """A stage's record and the folder it is in: the run's, or that of the run which it replays."""
-    from ..rundir import read_record
+    from ..run.rundir import read_record
 
     replayed = read_record(place).get("replay_of")
     if not file.is_file() and replayed:
@@ -124,7 +124,7 @@ def _recorded(file: Path, place: Path) -> tuple[Any, Path]:
 def _reference(place: Path, verdict: Verdict) -> tuple[Instance | None, Check | str]:
     """The check as its dataset has it, or why that cannot be said."""
     from ..datasets import open_dataset
-    from ..rundir import recorded_options
+    from ..run.rundir import recorded_options
 
     for spec in recorded_options(place).get("dataset") or ():
         try:
@@ -155,7 +155,7 @@ def _review(folder: Path, place: Path) -> Review | str:
 
 def _said(review: Review | str, check: Check | str) -> Iterator[str]:
     """The review's comments on the file of the reference, nearest first."""
-    from ..reporting.lines import many
+    from ..reports.lines import many
 
     if isinstance(review, str):
         yield from ("", "review: there is none", *_text(review))

@@ -35,11 +35,11 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Print the tables; the exit status."""
-    from ..core.text import inert
-    from ..reporting.escape import escaped
-    from ..reporting.grid import tables_json, tables_markdown, tables_text
-    from ..reporting.results import read_results
-    from ..reporting.tables import remarks, tables
+    from ..reports.escape import escaped
+    from ..reports.grid import tables_json, tables_markdown, tables_text
+    from ..reports.results import read_results
+    from ..reports.tables import remarks, tables
+    from ..text.printable import inert
 
     try:
         runs = [read_results(path) for path in args.runs]

@@ -12,18 +12,18 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from ..core import temporary
 from ..core.errors import StageError
-from ..core.text import printable
-from ..reporting.lines import many
+from ..host import temporary
+from ..reports.lines import many
+from ..text.printable import printable
 from .common import add_sandbox_options, settings_of
 
 if TYPE_CHECKING:
     import argparse
 
     from ..core.model import Instance
-    from ..core.validate import Validation
-    from ..settings import Settings
+    from ..core.settings import Settings
+    from ..validation.validate import Validation
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
@@ -67,8 +67,8 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Validate, print a table as results come, write the report; the exit status."""
-    from ..assemble import open_datasets
     from ..core.errors import UsageError
+    from ..run.assemble import open_datasets
 
     settings = settings_of(args, dataset=args.dataset or None, reviewer="none", agent="none", repeats=None)
     if args.repeats < 1 or args.jobs < 1:
@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"crbench: {left} without hidden tests left out", flush=True)
     found, described = _validate(settings, instances, args)
     if args.json:
-        from ..core.store import write_json
+        from ..host.files import write_json
 
         report = {
             "schema": "crbench-validation-1",
@@ -123,9 +123,9 @@ def _write(
 def _validate(
     settings: Settings, instances: list[Instance], args: argparse.Namespace
 ) -> tuple[list[list[Validation]], dict[str, Any]]:
-    from .. import assemble, programs
-    from ..core.usage import Uses
-    from ..preflight import check_machine, check_sandbox
+    from ..doctor.preflight import check_machine, check_sandbox
+    from ..host.stamps import Uses
+    from ..run import assemble, programs
 
     check_machine(settings)
     session = secrets.token_hex(8)
@@ -189,8 +189,8 @@ def _raise_first(under_way: list[Future[list[Validation]]]) -> None:
 
 
 def _one(evaluator: Any, instance: Instance, args: argparse.Namespace, stopped: Event) -> list[Validation]:
-    from ..core.validate import validate
-    from ..runners.static import needs_tree_on_path
+    from ..scoring.tests.static import needs_tree_on_path
+    from ..validation.validate import validate
 
     def go_on() -> None:
         if stopped.is_set():

@@ -9,9 +9,22 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from .processes import Completed
 
 NOT_A_FILE = "wrote its review to something that is no regular file"
+
+
+@dataclass(frozen=True)
+class Completed:
+    """What a program did; ``returncode`` is None when we killed it. Output keeps its head and tail."""
+
+    returncode: int | None
+    stdout: bytes
+    stderr: bytes
+    timed_out: bool
+    truncated: bool
+    duration: float
+    #: Processes that it had started and that still ran when it ended.
+    left: int = 0
 
 
 @dataclass(frozen=True)

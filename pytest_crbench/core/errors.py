@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from .secrets import scrubbed
+from ..text.printable import harmless, printable
+from ..text.secrets import scrubbed
 from .status import Status
-from .text import harmless, printable
 
 NO_WINDOWS = (
     "Windows is not supported: a run needs the file locks, process groups and sandboxes of Linux or macOS. "

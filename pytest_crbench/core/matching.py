@@ -111,7 +111,7 @@ class Matcher(Protocol):
         """Match one review.
 
         The result does not depend on the order of comments or references (but for the published evaluator's,
-        ``matching.legacy``).
+        ``scoring.matching.legacy``).
 
         Raises:
             InfraError: if meanings could not be compared: the endpoint failed, or answered what cannot be

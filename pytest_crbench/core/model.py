@@ -16,8 +16,6 @@ from .status import SELF_REPORTED, Status
 Kind = Literal["behavioral", "structural"]
 Side = Literal["left", "right"]
 Level = Literal["inline", "file", "general"]
-#: How a check is decided: by its hidden test, or by matching the review's comments to the reference.
-Scoring = Literal["tests", "matching"]
 Arm = Literal["review", "human", "none", "unguided", "placebo"]
 Category = Literal[
     "Functional Correctness",
@@ -223,7 +221,7 @@ class Dataset:
     digest: str
     path: Path | None = None
     #: How its checks are scored if nothing else is asked for.
-    scoring: Scoring = "tests"
+    scoring: str = "tests"
 
 
 @dataclass(frozen=True)
@@ -272,7 +270,7 @@ class Key:
     dataset: str
     instance: str
     check: str
-    scoring: Scoring = "tests"
+    scoring: str = "tests"
     repeat: int = 1
     arm: str = "review"
 

@@ -5,8 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..core.errors import UsageError
+from ..text.printable import printable
+from ..text.secrets import in_text, register
+
 if TYPE_CHECKING:
     from ..core.model import Dataset
+    from .notes import Note
 
 #: What may stand before the first colon of a dataset's name: how its files are to be read.
 KINDS = ("native", "aacr")
@@ -23,23 +28,23 @@ def open_dataset(spec: str) -> Dataset:
     Raises:
         UsageError: if there is no such dataset, or one of its files is broken; all problems are listed.
     """
-    from ..core.errors import UsageError
-    from ..core.text import printable
-
     kind, path = located(spec)
     if kind == "aacr":
         from . import aacr
 
-        return aacr.load(path)
-    from . import native
+        dataset = aacr.load(path)
+    else:
+        from . import native
 
-    if not spec.startswith("native:") and not _exists(path):
-        raise UsageError(
-            f"no dataset {printable(spec)!r}: neither a bundled one "
-            f"({', '.join(bundled_names()) or 'none found'}) nor an existing folder. "
-            "Name a folder that holds <id>/instance.toml, or one such <id> folder."
-        )
-    return native.load(path)
+        if not spec.startswith("native:") and not _exists(path):
+            raise UsageError(
+                f"no dataset {printable(spec)!r}: neither a bundled one "
+                f"({', '.join(bundled_names()) or 'none found'}) nor an existing folder. "
+                "Name a folder that holds <id>/instance.toml, or one such <id> folder."
+            )
+        dataset = native.load(path)
+    register(secret for instance in dataset.instances for secret in in_text(instance.source.url or ""))
+    return dataset
 
 
 def located(spec: str) -> tuple[str, Path]:
@@ -60,14 +65,28 @@ def folder_of(spec: str) -> Path:
     return path.absolute()
 
 
+def notes_of(spec: str, dataset: Dataset) -> list[Note]:
+    """Return what is odd about the dataset that ``spec`` names, as it was loaded; nothing is fetched or run.
+
+    Raises:
+        UsageError: if its files cannot be read any more.
+    """
+    kind, path = located(spec)
+    if kind == "aacr":
+        from .aacr_notes import notes
+
+        return notes(path)
+    from .native_notes import notes as native_notes
+
+    return native_notes(dataset)
+
+
 def bundled(name: str = "releases") -> Path:
     """Return the folder of a dataset that ships with the package.
 
     Raises:
         UsageError: if there is none of that name.
     """
-    from ..core.errors import UsageError
-
     for root in _roots():
         if name in _names(root):
             return root / name

@@ -11,10 +11,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..core import digest
 from ..core.errors import UsageError
 from ..core.model import Check, Dataset, Environment, Instance, ReviewComment, Source
-from ..core.text import printable
+from ..host import digest
+from ..text.printable import printable
 from .aacr_schema import CommentEntry, PullRequestEntry, read_entries
 from .problems import Problems
 

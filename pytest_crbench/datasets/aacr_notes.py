@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ..core.suggestion_blocks import suggestion_blocks
+from ..text.suggestion_blocks import suggestion_blocks
 from .aacr import read
 from .notes import Note, noted
 

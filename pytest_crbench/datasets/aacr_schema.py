@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ..core import plainjson
-from ..core.text import slug
+from ..text import plainjson
+from ..text.printable import slug
 from .problems import Problems, words
 
 # Pydantic reads these annotations at run time.

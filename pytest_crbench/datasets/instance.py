@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
-from ..core import digest
 from ..core.model import Artifact, Check, Environment, Instance, ReviewComment, Source
-from ..core.text import printable
+from ..host import digest
+from ..text.printable import printable
 from .problems import Problems, words
 from .schema import (
     CommentTable,

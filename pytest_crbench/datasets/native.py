@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ..core import digest
 from ..core.errors import UsageError
 from ..core.model import Dataset
-from ..core.text import printable, slug
+from ..host import digest
+from ..text.printable import printable, slug
 from .instance import load_instance, read_toml
 from .problems import Problems, words
 from .schema import DatasetFile

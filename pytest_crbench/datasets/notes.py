@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..core.text import printable
-from . import located
+from ..text.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,22 +20,6 @@ class Note:
     name: str
     said: str
     where: tuple[str, ...]
-
-
-def notes_of(spec: str, dataset: Dataset) -> list[Note]:
-    """Return what is odd about the dataset that ``spec`` names, as it was loaded; nothing is fetched or run.
-
-    Raises:
-        UsageError: if its files cannot be read any more.
-    """
-    kind, path = located(spec)
-    if kind == "aacr":
-        from .aacr_notes import notes
-
-        return notes(path)
-    from .native_notes import notes as native_notes
-
-    return native_notes(dataset)
 
 
 def noted(name: str, said: str, where: list[str]) -> list[Note]:

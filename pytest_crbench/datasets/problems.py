@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from ..core.errors import UsageError
-from ..core.text import printable
+from ..text.printable import printable
 
 if TYPE_CHECKING:
     from pathlib import Path

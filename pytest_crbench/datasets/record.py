@@ -8,8 +8,8 @@ import tomllib
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import UsageError
-from ..core.store import write_atomic
-from ..core.text import clean
+from ..host.files import write_atomic
+from ..text.printable import clean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,7 +51,7 @@ def _with_expected(text: str, index: int, exception: str) -> str | None:
     What looks like the line of the test may be a line of a text: only the parser can tell.
     """
     table = tomllib.loads(text)
-    table["comment"][index]["expect"] = exception
+    table["comment"][index]["expect"] = clean(exception)
     for line in _TEST.finditer(text):
         end = "\r\n" if line[0].endswith("\r\n") else "\n"
         before = text[: line.end()] if line[0].endswith("\n") else text[: line.end()] + end

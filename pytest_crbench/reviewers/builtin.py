@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..core.model import ReviewComment
-    from .protocol import ReviewTask
+    from ..core.reviewer import ReviewTask
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from .. import OutsideFailure
 from ..core.model import PullRequest, Review, ReviewComment
 from ..core.status import OUTSIDE_EXIT
-from ..core.text import clean
+from ..text.printable import clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from ..core import commands
-from ..core.diffs import DiffMap
 from ..core.model import Review
-from ..core.secrets import passed_through, scrub, scrubbed
-from ..core.text import clean
+from ..host import programs as commands
+from ..text.diffs import DiffMap
+from ..text.printable import clean
+from ..text.secrets import passed_through, scrub, scrubbed
 from . import host
 from .reading import read_review
 
@@ -21,11 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import PurePath
 
-    from ..core.commands import Template
-    from ..core.enclosure import Enclosure
-    from ..core.processes import Completed
+    from ..core.enclosure import Completed, Enclosure
+    from ..core.reviewer import ReviewTask
+    from ..host.programs import Template
     from .options import ReviewerOptions
-    from .protocol import ReviewTask
 
 #: Beside ``{cwd}``, the folder that pytest was started in, and ``{python}``, the interpreter that runs it.
 PLACEHOLDERS = ("base", "head", "diff", "workspace", "out", "title", "body", commands.FILES)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.commands import check, fill
 from ..core.errors import ReviewerError, UsageError
-from ..core.store import write_atomic
-from ..core.text import printable
+from ..host.files import write_atomic
+from ..host.programs import check, fill
+from ..text.printable import printable
 from . import host
 from .reading import read_review
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..core.model import Review
+    from ..core.reviewer import ReviewTask
     from .options import ReviewerOptions
-    from .protocol import ReviewTask
 
 PLACEHOLDERS = ("instance", "dataset", "repeat")
 _WHAT = "--crbench-reviewer=file:"

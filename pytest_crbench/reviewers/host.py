@@ -7,21 +7,21 @@ import signal
 import stat
 from typing import TYPE_CHECKING
 
-from ..core import processes
-from ..core.commands import advice_on_length
 from ..core.enclosure import NOT_A_FILE, Ended, Written
 from ..core.errors import InfraError, ReviewerError, outside_failure
-from ..core.secrets import passed_through, scrub
 from ..core.status import OUTSIDE_EXIT
-from ..core.store import write_atomic
-from ..core.text import decode, printable
+from ..host import processes
+from ..host.files import write_atomic
+from ..host.programs import advice_on_length
+from ..text.printable import decode, printable
+from ..text.secrets import passed_through, scrub
 from .formats import auto
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from ..core.processes import Completed
+    from ..core.enclosure import Completed
     from .options import ReviewerOptions
 
 STDOUT, STDERR, OUT, RECORD = "review.stdout", "review.stderr", "review.out", "review.run.json"

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .. import OutsideFailure
-from ..core.commands import filling, private_folder, variables_fingerprint
 from ..core.errors import ReviewerError, outside_failure
-from ..core.secrets import passed_through, scrub, within_reach
-from ..core.store import write_atomic
-from ..core.text import clean, printable
+from ..host.files import write_atomic
+from ..host.programs import filling, private_folder, variables_fingerprint
+from ..text.printable import clean, printable
+from ..text.secrets import passed_through, scrub, within_reach
 from . import child, host
 from .options import ReviewerOptions
 from .reading import read_review
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ..core.model import Review
-    from .protocol import ReviewTask
+    from ..core.reviewer import ReviewTask
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.errors import UsageError
-from ..core.text import printable
+from ..text.printable import printable
 from .options import ReviewerOptions
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
     from ..core.enclosure import Enclosure
-    from .protocol import Reviewer
+    from ..core.reviewer import Reviewer
 
 __all__ = ["GROUP", "ReviewerOptions", "load"]
 
@@ -94,7 +94,7 @@ def _template(kind: str, template: str, options: ReviewerOptions, enclosure: Enc
 
 
 def _registered(name: str, options: ReviewerOptions) -> Reviewer:
-    from ..core.commands import search_path
+    from ..host.programs import search_path
     from .python import python_reviewer
 
     known = _entry_points()

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..core import digest
+from ..host import digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..core.commands import variables_fingerprint
 from ..core.errors import UsageError
+from ..host.programs import variables_fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,7 @@ class ReviewerOptions:
 
     ``format`` is a name of `formats.PARSERS`; ``timeout`` seconds; ``exit_ok`` the exit statuses that mean
     "fine"; ``name`` and ``version`` what tables and results say; ``environment`` the variables that it
-    is given (`core.commands.variables`); ``output_limit`` the bytes read of a review.
+    is given (`host.programs.variables`); ``output_limit`` the bytes read of a review.
     """
 
     format: str = "auto"

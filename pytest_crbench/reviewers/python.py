@@ -9,10 +9,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core import commands, processes
 from ..core.errors import UsageError
-from ..core.secrets import passed_through, scrub
-from ..core.text import decode, printable
+from ..host import processes
+from ..host import programs as commands
+from ..text.printable import decode, printable
+from ..text.secrets import passed_through, scrub
 from . import child, host
 from .reading import read_review
 
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..core.model import Review
+    from ..core.reviewer import ReviewTask
     from .options import ReviewerOptions
-    from .protocol import ReviewTask
 
 #: Seconds for the import that tells at the start whether the callable is there.
 _CHECK_TIMEOUT = 60.0

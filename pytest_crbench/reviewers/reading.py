@@ -7,10 +7,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..core.commands import filling, private_folder
-from ..core.diffs import DiffMap
 from ..core.errors import outside_failure
 from ..core.model import Review
+from ..host.programs import filling, private_folder
+from ..text.diffs import DiffMap
 from .formats import HeadFiles, ParseContext, parse
 from .normalise import normalise
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..core.model import ReviewComment
+    from ..core.reviewer import ReviewTask
     from .formats import Parsed
-    from .protocol import ReviewTask
 
 
 def read_review(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..core.model import Environment, Tree
-    from .protocol import EnvironmentRef, Limits, Sandbox
+    from ..core.sandbox import EnvironmentRef, Limits, Sandbox
 
 NAME = "none"
 

@@ -11,10 +11,10 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING
 
-from ..core import digest
 from ..core.errors import InfraError
-from ..core.text import printable
-from ..core.trees import Bounds, TooMuchError
+from ..host import digest
+from ..host.trees import Bounds, TooMuchError
+from ..text.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

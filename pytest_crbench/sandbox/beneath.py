@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from ..core.errors import InfraError
-from ..core.trees import Bounds, TooMuchError, open_up
+from ..host.trees import Bounds, TooMuchError, open_up
 from .archive import inside, too_large
 
 if TYPE_CHECKING:

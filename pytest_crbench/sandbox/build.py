@@ -13,7 +13,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InfraError
-from ..core.space import is_full
+from ..host.space import is_full
 from .engine import DISK_FULL, engine_errors, run
 from .owner import is_gone, own_token
 

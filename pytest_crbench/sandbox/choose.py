@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..core.errors import InfraError, UsageError
 
 if TYPE_CHECKING:
-    from .protocol import Backend
+    from ..core.sandbox import Backend
     from .settings import SandboxSettings
 
 

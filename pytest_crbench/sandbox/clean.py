@@ -6,9 +6,9 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..core import temporary, trees
 from ..core.errors import InfraError
-from ..core.usage import Uses
+from ..host import temporary, trees
+from ..host.stamps import Uses
 from .build import LABEL, remove
 from .disk import IMAGES
 from .owner import is_elsewhere, is_gone

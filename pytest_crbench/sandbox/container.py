@@ -6,10 +6,10 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InfraError
+from ..core.sandbox import ExecResult
 from . import archive, transfer
 from .build import PYTHON, SCRATCH, VENV, WORKDIR, remove
 from .engine import ENDED, engine_errors, has_ended, run
-from .protocol import ExecResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from docker import APIClient
 
     from ..core.model import File
+    from ..core.sandbox import Limits
     from .engine import Ran
     from .image import Built
-    from .protocol import Limits
     from .settings import SandboxSettings
 
 _GRACE = 2

@@ -9,14 +9,14 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..core import digest
 from ..core.errors import InfraError, InvalidInstanceError
-from ..core.eviction import with_room
+from ..core.sandbox import EnvironmentRef
+from ..host import digest
+from ..host.eviction import with_room
 from . import archive, build, disk, image, install
 from .container import DockerSandbox
 from .engine import connect, engine_errors
 from .pins import resolve
-from .protocol import EnvironmentRef
 from .uv import program
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from docker import APIClient
 
     from ..core.model import Environment, Tree
-    from .protocol import Limits
+    from ..core.sandbox import Limits
     from .settings import SandboxSettings
 
 

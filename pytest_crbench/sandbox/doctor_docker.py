@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import CrbenchError, InfraError
 from ..core.finding import Finding, missing, ok, warning
-from ..core.space import room, size
-from ..core.text import decode, printable
+from ..host.space import room, size
+from ..text.printable import decode, printable
 from .build import build_container
 from .engine import connect, engine_errors
 from .image import base_name, find_image

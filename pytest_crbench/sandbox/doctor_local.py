@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..core.errors import CrbenchError
 from ..core.finding import Finding, missing, ok, warning
-from ..core.text import printable
+from ..text.printable import printable
 from . import bubblewrap
 from .interpreters import find_local
 from .uv import find_uv

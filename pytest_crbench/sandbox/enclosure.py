@@ -8,11 +8,10 @@ import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..core.enclosure import NOT_A_FILE, Ended, Written
+from ..core.enclosure import NOT_A_FILE, Completed, Ended, Written
 from ..core.errors import InfraError, UsageError
 from ..core.model import File
-from ..core.processes import Completed
-from ..core.text import decode, printable
+from ..text.printable import decode, printable
 from . import archive, build, transfer
 from .container import MEMORY_EVENTS, memory_kills
 from .engine import connect, engine_errors, has_ended, run
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
 
     from docker import APIClient
 
+    from ..core.sandbox import Limits
     from .engine import Ran
-    from .protocol import Limits
     from .settings import SandboxSettings
 
 #: Who holds the container open: neither root nor the program's user, so that the program cannot end it.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InfraError
-from ..core.space import is_full
+from ..host.space import is_full
 from .output import Kept
 from .unanswered import explain
 

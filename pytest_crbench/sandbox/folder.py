@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from ..core import trees
 from ..core.errors import InfraError
-from ..core.processes import run
+from ..core.sandbox import ExecResult
+from ..host import trees
+from ..host.processes import run
 from . import beneath, bubblewrap
-from .protocol import ExecResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from ..core.model import File
-    from .protocol import Limits
+    from ..core.sandbox import Limits
 
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #: Stands in for prlimit: argv[1] is bytes of address space, argv[2] processes (0: no limit).

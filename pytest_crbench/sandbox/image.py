@@ -12,10 +12,11 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..core import digest, plainjson
 from ..core.errors import InfraError
-from ..core.store import locked, write_json
-from ..core.text import decode
+from ..host import digest
+from ..host.files import locked, write_json
+from ..text import plainjson
+from ..text.printable import decode
 from . import archive, disk, install
 from .build import SCRATCH, VENV, WORKDIR, build_container, build_image, template
 from .engine import connect, engine_errors

@@ -6,7 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from ..core.secrets import scrub
+from ..text.secrets import scrub
 
 if TYPE_CHECKING:
     from .settings import SandboxSettings

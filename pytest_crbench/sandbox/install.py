@@ -10,11 +10,11 @@ import uuid
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ..core import digest
 from ..core.errors import InfraError, InvalidInstanceError
 from ..core.model import File
-from ..core.space import is_full
-from ..core.text import decode
+from ..host import digest
+from ..host.space import is_full
+from ..text.printable import decode
 from . import archive
 from .build import PYTHON, WORKDIR, build_container
 from .engine import DISK_FULL, connect, engine_errors

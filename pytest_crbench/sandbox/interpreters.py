@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..core import plainjson
 from ..core.errors import InfraError, InvalidInstanceError
-from ..core.processes import EXHAUSTED
-from ..core.text import clean, printable
+from ..host.processes import EXHAUSTED
+from ..text import plainjson
+from ..text.printable import clean, printable
 
 if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..core import plainjson
+from ..text import plainjson
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,24 +10,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core import digest, trees
 from ..core.errors import InfraError, InvalidInstanceError
 from ..core.model import File
-from ..core.processes import SESSION_VARIABLE, kill_marked
-from ..core.store import write_json
+from ..core.sandbox import EnvironmentRef
+from ..host import digest, trees
+from ..host.files import write_json
+from ..host.processes import SESSION_VARIABLE, kill_marked
 from . import beneath, bubblewrap, disk, leftovers, venv
 from .folder import FolderSandbox, Place
 from .interpreters import Interpreter, find_local
 from .owner import is_gone, own_token
 from .pins import resolve
-from .protocol import EnvironmentRef
 from .uv import find_uv, program
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from ..core.model import Environment, Tree
-    from .protocol import Limits
+    from ..core.sandbox import Limits
     from .settings import SandboxSettings
 
 #: Raise when the way an environment is built changes what it holds.

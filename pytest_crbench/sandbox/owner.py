@@ -1,7 +1,7 @@
-"""Whose a sandbox is; see `core.owner`."""
+"""Whose a sandbox is; see `host.owner`."""
 
 from __future__ import annotations
 
-from ..core.owner import is_elsewhere as is_elsewhere
-from ..core.owner import is_gone as is_gone
-from ..core.owner import own_token as own_token
+from ..host.owner import is_elsewhere as is_elsewhere
+from ..host.owner import is_gone as is_gone
+from ..host.owner import own_token as own_token

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ..core import digest, plainjson, temporary
 from ..core.errors import InfraError
-from ..core.store import locked, write_json
-from ..core.text import decode, printable
+from ..host import digest, temporary
+from ..host.files import locked, write_json
+from ..text import plainjson
+from ..text.printable import decode, printable
 from . import uv
 from .indexes import redact
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core.errors import UsageError
-from ..core.text import decode
+from ..text.printable import decode
 from . import transfer
 from .build import labels, remove
 from .engine import engine_errors

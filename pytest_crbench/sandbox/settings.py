@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ..core.indexes import IndexSettings
+from ..host.indexes import IndexSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -47,7 +47,7 @@ class SandboxSettings:
 def settings_from_environment(
     settings: SandboxSettings, environ: Mapping[str, str] | None = None
 ) -> SandboxSettings:
-    """Fill what the user did not give (CA bundle, indexes) from the variables that `core.indexes` names."""
+    """Fill what the user did not give (CA bundle, indexes) from the variables that `host.indexes` names."""
     found = IndexSettings.from_environment(
         environ, index_url=settings.index_url, ca_bundle=settings.ca_bundle
     )

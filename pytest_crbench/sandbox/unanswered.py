@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ..core import urls
-from ..core.text import printable
-from ..core.unreachable import cause
+from ..host.unreachable import cause
+from ..text import urls
+from ..text.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

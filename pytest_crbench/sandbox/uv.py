@@ -6,7 +6,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from ..core.errors import InfraError
-from ..core.usage import Uses
+from ..host.stamps import Uses
 from .indexes import uv_environment
 
 if TYPE_CHECKING:

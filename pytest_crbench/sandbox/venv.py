@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ..core import digest, plainjson, temporary, trees
 from ..core.errors import InfraError
-from ..core.eviction import cache_items, with_room
-from ..core.space import FULL, is_full
-from ..core.store import locked, write_json
-from ..core.text import decode
-from ..core.usage import Uses
+from ..host import digest, temporary, trees
+from ..host.eviction import cache_items, with_room
+from ..host.files import locked, write_json
+from ..host.space import FULL, is_full
+from ..host.stamps import Uses
+from ..text import plainjson
+from ..text.printable import decode
 from . import disk, uv
 from .indexes import build_failure, redact
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..core.indexes import IndexSettings
+from ..host.indexes import IndexSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,12 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ..core import digest, plainjson
 from ..core.errors import InfraError
 from ..core.model import Tree
-from ..core.store import locked, write_json
-from ..core.trees import discard, stamp
-from ..core.usage import Uses
+from ..host import digest
+from ..host.files import locked, write_json
+from ..host.stamps import Uses
+from ..host.trees import discard, stamp
+from ..text import plainjson
 from .writer import TreeWriter
 
 if TYPE_CHECKING:

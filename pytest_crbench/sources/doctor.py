@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from ..core.finding import Finding, missing, ok, warning
-from ..core.text import printable
-from ..core.unreachable import cause
-from ..core.urls import redact, split_credentials
+from ..host.unreachable import cause
+from ..text.printable import printable
+from ..text.urls import redact, split_credentials
 
 if TYPE_CHECKING:
-    from ..core.indexes import IndexSettings
+    from ..host.indexes import IndexSettings
 
 #: What every environment needs, so that every index should have it.
 _PROJECT = "pytest"

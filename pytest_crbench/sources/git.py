@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..core import digest, temporary
 from ..core.errors import InvalidInstanceError
 from ..core.model import Trees
+from ..host import digest, temporary
 from .mirror import Mirror
 from .repository import said
 

@@ -13,8 +13,8 @@ from requests.auth import AuthBase, HTTPBasicAuth
 from requests.utils import get_netrc_auth
 
 from ..core.errors import InfraError
-from ..core.retry_after import seconds_asked
-from ..core.urls import origin, redact, split_credentials
+from ..host.retry_after import seconds_asked
+from ..text.urls import origin, redact, split_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -10,15 +10,16 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from ..core import digest, processes
 from ..core.errors import InfraError
-from ..core.trees import discard
-from ..core.urls import redact
+from ..host import digest, processes
+from ..host.trees import discard
+from ..text.urls import redact
 from .repository import Damaged, Repository, base_environment, git_program, said
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ..core.enclosure import Completed
     from .cache import Cache
 
 _FETCH_SECONDS = 900.0
@@ -135,7 +136,7 @@ class Mirror:
         done = self._git(repository, _FETCH_SECONDS, *arguments)
         return "" if done.returncode == 0 else said(done)
 
-    def _git(self, repository: Repository, timeout: float, *arguments: str) -> processes.Completed:
+    def _git(self, repository: Repository, timeout: float, *arguments: str) -> Completed:
         env = {
             **base_environment(),
             **{k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k.startswith(_FOR_SERVERS)},

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..core import digest, plainjson
 from ..core.errors import InfraError, InvalidInstanceError
 from ..core.model import Artifact, Trees
-from ..core.text import printable
-from ..core.urls import origin, redact
+from ..host import digest
+from ..text import plainjson
+from ..text.printable import printable
+from ..text.urls import origin, redact
 from .archives import unpack
 
 if TYPE_CHECKING:
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 
     from pypi_simple import DistributionPackage, ProjectPage
 
-    from ..core.indexes import IndexSettings
     from ..core.model import Source, Tree
+    from ..host.indexes import IndexSettings
     from .cache import Cache
     from .http import Client
     from .writer import TreeWriter

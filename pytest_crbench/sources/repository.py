@@ -8,15 +8,16 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..core import processes
 from ..core.errors import InfraError
-from ..core.text import decode, printable
-from ..core.urls import redact
+from ..host import processes
+from ..text.printable import decode, printable
+from ..text.urls import redact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from ..core.enclosure import Completed
     from .writer import TreeWriter
 
 _READ_SECONDS = 300.0
@@ -42,7 +43,7 @@ class Repository:
         extra = (("GIT_OBJECT_DIRECTORY", str(objects)), ("GIT_INDEX_FILE", str(folder / "index")))
         return Repository(self.path, extra)
 
-    def try_run(self, *arguments: str, input: bytes = b"", limit: int = _BATCH) -> processes.Completed:
+    def try_run(self, *arguments: str, input: bytes = b"", limit: int = _BATCH) -> Completed:
         """Run git; whatever its exit status."""
         env = {
             **base_environment(),
@@ -165,7 +166,7 @@ def _blob(content: bytes, identity: str) -> str:
     return kind(b"blob %d\0" % len(content) + content).hexdigest()
 
 
-def said(done: processes.Completed) -> str:
+def said(done: Completed) -> str:
     """Return what a failed git says, in one line without credentials."""
     if done.timed_out:
         return f"no end after {done.duration:.0f} s"

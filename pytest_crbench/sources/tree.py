@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..core import digest
 from ..core.errors import InfraError, InvalidInstanceError
 from ..core.model import Trees
+from ..host import digest
 
 if TYPE_CHECKING:
     from ..core.model import Source, Tree

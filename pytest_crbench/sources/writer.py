@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..core import trees
 from ..core.errors import InfraError, InvalidInstanceError
+from ..host import trees
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -7,7 +7,7 @@ import re
 import stat
 from typing import TYPE_CHECKING
 
-from ..core.trees import Bounds, Entry, git_mode
+from ..host.trees import Bounds, Entry, git_mode
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,8 +12,8 @@ import tempfile
 from typing import TYPE_CHECKING
 
 from ..core.errors import InfraError
-from ..core.processes import SESSION_VARIABLE
-from ..core.text import printable
+from ..host.processes import SESSION_VARIABLE
+from ..text.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

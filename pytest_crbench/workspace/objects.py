@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
-    from ..core.trees import Entry
+    from ..host.trees import Entry
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,13 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..core import digest, plainjson
 from ..core.errors import InfraError
-from ..core.store import locked
-from ..core.text import clean
-from ..core.trees import scan, stamp
-from ..core.usage import Uses
+from ..host import digest
+from ..host.files import locked
+from ..host.stamps import Uses
+from ..host.trees import scan, stamp
+from ..text import plainjson
+from ..text.printable import clean
 from . import files, git
 from .objects import Commit, commit
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..core.model import Tree, Trees
-    from ..core.trees import Entry
+    from ..host.trees import Entry
 
 #: Part of the cache key: goes up when the same trees would give another repository.
 _FORMAT = 2

@@ -13,11 +13,11 @@ import stat
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ..core import temporary
 from ..core.errors import AgentError, InfraError, UnusableRevisionError
 from ..core.model import Changes, File
-from ..core.text import printable
-from ..core.trees import Bounds, TooMuchError, scan
+from ..host import temporary
+from ..host.trees import Bounds, TooMuchError, scan
+from ..text.printable import printable
 from . import files, git
 from .objects import Commit, commit
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..core.model import Tree
-    from ..core.trees import Entry
+    from ..host.trees import Entry
 
 _MIB = 1024 * 1024
 _CHUNK = _MIB

@@ -24,23 +24,23 @@ from support.openai_server import (
 
 from pytest_crbench.agents.llm import LlmAgent
 from pytest_crbench.agents.load import AgentOptions, load
-from pytest_crbench.conversation.loop import Bounds
 from pytest_crbench.core.errors import InfraError
 from pytest_crbench.core.model import ReviewComment
-from pytest_crbench.llm.cache import CompletionCache
-from pytest_crbench.llm.client import Model
-from pytest_crbench.llm.ledger import Ledger
-from pytest_crbench.llm.retry import Patience
-from pytest_crbench.llm.usage import Price
+from pytest_crbench.models.cache import CompletionCache
+from pytest_crbench.models.client import Model
+from pytest_crbench.models.conversation.loop import Bounds
+from pytest_crbench.models.ledger import Ledger
+from pytest_crbench.models.retry import Patience
+from pytest_crbench.models.usage import Price
 from pytest_crbench.workspace.revision import changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pytest_crbench.agents.protocol import AgentTask
+    from pytest_crbench.core.agent import AgentTask
     from pytest_crbench.core.model import Revision, Tree
-    from pytest_crbench.sandbox.protocol import Sandbox
+    from pytest_crbench.core.sandbox import Sandbox
 
 KEY = "sk-very-secret-0123456789"
 HEAD = {"pkg/area.py": "def area(w, h):\n    return w + h\n", "README": "areas\n"}

@@ -11,11 +11,11 @@ from support.agent_tasks import make_task
 from support.openai_server import OpenAIServer, answer, run
 
 from pytest_crbench.agents.llm import LlmAgent
-from pytest_crbench.conversation.loop import Bounds
 from pytest_crbench.core.model import Environment, ReviewComment
-from pytest_crbench.llm.client import Model
+from pytest_crbench.core.sandbox import Limits
+from pytest_crbench.models.client import Model
+from pytest_crbench.models.conversation.loop import Bounds
 from pytest_crbench.sandbox.choose import choose
-from pytest_crbench.sandbox.protocol import Limits
 from pytest_crbench.sandbox.settings import SandboxSettings, settings_from_environment
 from pytest_crbench.workspace.repository import build
 from pytest_crbench.workspace.revision import changes
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from pytest_crbench.agents.protocol import AgentTask
+    from pytest_crbench.core.agent import AgentTask
     from pytest_crbench.core.model import Tree
-    from pytest_crbench.sandbox.protocol import Backend, EnvironmentRef, Sandbox
+    from pytest_crbench.core.sandbox import Backend, EnvironmentRef, Sandbox
 
 BASE_IMAGE = os.environ.get("CRBENCH_TEST_BASE_IMAGE", "crbench-base:bookworm")
 KEY = "sk-very-secret-0123456789"

@@ -8,8 +8,8 @@ The convention, for whoever adds an attack:
 - Its name says the attack. Its docstring tells it (who does what, and what that would gain) in one paragraph,
   then names what stops it, and where that holds::
 
-      Defence: canaries (runners/pytest_runner.py, core/decide.py)
-      Defence: reports bound early (runners/inside/recorder.py)
+      Defence: canaries (scoring/tests/pytest_runner.py, scoring/tests/decide.py)
+      Defence: reports bound early (scoring/tests/inside/recorder.py)
       Holds: docker, local
 
   ``Defence: NAME (MODULES)`` may be there more than once; the modules are files below ``pytest_crbench``.

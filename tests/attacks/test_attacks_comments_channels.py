@@ -20,10 +20,10 @@ import pytest
 from support.benchmarks import Pull, Run, run, write_dataset
 
 from pytest_crbench.core.model import Key, Review, ReviewComment, Verdict
-from pytest_crbench.core.records import review_to
-from pytest_crbench.core.row import to_row
 from pytest_crbench.core.status import Status
-from pytest_crbench.core.store import write_json
+from pytest_crbench.evaluation.records import review_to
+from pytest_crbench.host.files import write_json
+from pytest_crbench.statistics.row import to_row
 
 SEQUENCES = "\x1b[2J\x1b]0;title\x07\x1b]8;;http://evil.test\x1b\\link\x1b]52;c;ZXZpbA==\x07\x9b31m\rgone\b\a"
 COMMANDS = (
@@ -129,7 +129,7 @@ def test_escape_sequences_take_the_terminal(evil: Evil) -> None:
     clear the screen, set the title, make links, write to the clipboard (OSC 52), or go back over a
     line.
 
-    Defence: printable lines (core/text.py)
+    Defence: printable lines (text/printable.py)
     """
     assert SIGNS.search(f"missed: AssertionError: {EVIL}")
     for name, text in evil.printed.items():
@@ -144,7 +144,7 @@ def test_commands_to_the_ci_service_in_a_log(evil: Evil) -> None:
     ##vso[…], ##teamcity[…]: the CI service obeys, and sets outputs, annotations or the build's very
     result.
 
-    Defence: no command in a line (core/text.py)
+    Defence: no command in a line (text/printable.py)
     """
     assert len(WORKFLOW.findall(f"missed: AssertionError: {EVIL}")) == 7
     for name, text in evil.printed.items():
@@ -158,7 +158,7 @@ def test_invisible_and_turned_text_deceives_the_reader(evil: Evil) -> None:
     """Overrides of the direction turn what a person reads around, zero-width characters make two names
     look the same, tag characters carry a text that only machines see.
 
-    Defence: nothing invisible (core/text.py)
+    Defence: nothing invisible (text/printable.py)
     """
     assert UNSEEN.search(f"missed: AssertionError: {EVIL}")
     for name, text in {**evil.printed, **evil.markdown}.items():
@@ -170,7 +170,7 @@ def test_markup_in_a_summary(evil: Evil) -> None:
     """A reason or a reviewer's name holds HTML, links, images (that tell who looks), tables, a comment
     that swallows what follows, mentions: the job's summary on the forge shows what the reviewer wants.
 
-    Defence: code spans that cannot be closed (reporting/escape.py)
+    Defence: code spans that cannot be closed (reports/escape.py)
     """
 
     def outside_code(text: str) -> str:
@@ -193,7 +193,7 @@ def test_signs_that_xml_cannot_hold(evil: Evil) -> None:
     """A reason with NUL, a lone surrogate or U+FFFE makes the JUnit file unreadable: the CI service
     shows no test at all. A quote adds attributes, or another test that passes.
 
-    Defence: printable lines (core/text.py)
+    Defence: printable lines (text/printable.py)
     """
     with pytest.raises((ET.ParseError, UnicodeError)):
         ET.fromstring(f'<testcase message="{EVIL}"/>'.encode())
@@ -208,7 +208,7 @@ def test_signs_that_json_and_xdist_cannot_hold(tmp_path: Path) -> None:
     """A lone surrogate in a body, a path or an exception ends the worker that sends it, or leaves a file of
     results that no program reads again.
 
-    Defence: no lone surrogates (core/text.py)
+    Defence: no lone surrogates (text/printable.py)
     """
     with pytest.raises(UnicodeEncodeError):
         json.dumps(EVIL, ensure_ascii=False).encode()

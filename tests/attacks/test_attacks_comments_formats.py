@@ -69,7 +69,7 @@ def test_json_nested_without_end(context: ParseContext, name: str) -> None:
     """The output is a hundred thousand brackets, or a review with such a value in it: a parser that
     calls itself for each takes the process with it.
 
-    Defence: nesting is told (core/plainjson.py)
+    Defence: nesting is told (text/plainjson.py)
     """
     deep = "[" * 100_000
     with pytest.raises(RecursionError):

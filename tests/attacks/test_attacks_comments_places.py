@@ -14,7 +14,7 @@ import pytest
 
 from pytest_crbench.agents.suggestions import plan
 from pytest_crbench.core.model import ReviewComment
-from pytest_crbench.core.trees import writable_copy
+from pytest_crbench.host.trees import writable_copy
 from pytest_crbench.reviewers.formats import HeadFiles, ParseContext, Parsed, parse
 from pytest_crbench.reviewers.formats.draft import draft
 

@@ -17,17 +17,17 @@ from support.benchmarks import Pull, write_dataset
 from support.openai_server import OpenAIServer, answer, status
 from support.openai_server import run as command
 
-from pytest_crbench import assemble
 from pytest_crbench.agents.llm import LlmAgent
-from pytest_crbench.conversation.loop import Bounds
 from pytest_crbench.core.errors import InfraError, StageError
 from pytest_crbench.core.model import Review, ReviewComment, Tree
 from pytest_crbench.core.status import Status
 from pytest_crbench.datasets import open_dataset
-from pytest_crbench.llm.client import Model
-from pytest_crbench.llm.retry import Patience
-from pytest_crbench.programs import make_agent
-from pytest_crbench.settings import read
+from pytest_crbench.models.client import Model
+from pytest_crbench.models.conversation.loop import Bounds
+from pytest_crbench.models.retry import Patience
+from pytest_crbench.run import assemble
+from pytest_crbench.run.programs import make_agent
+from pytest_crbench.run.settings import read
 from pytest_crbench.workspace.revision import capture
 
 #: Comments of one review, and characters of each one's suggestion: within the limits of every format.
@@ -70,7 +70,7 @@ def test_suggestions_that_are_more_than_a_revision_may_be(tmp_path: Path, cache:
     """A review of nothing but suggestions, each within its limit, together more than the largest patch. The
     agent obeys, has no revision, and all checks of the pull request are called the agent's failure.
 
-    Defence: what is no revision counts as an empty one (core/evaluation.py, workspace/revision.py)
+    Defence: what is no revision counts as an empty one (evaluation/evaluation.py, workspace/revision.py)
     """
     text = "\n".join("# " + secrets.token_hex(29) for _ in range(LONG // 61))
     comments = [
@@ -105,7 +105,7 @@ def test_an_agent_is_asked_for_what_is_no_revision(
     """A comment asks for a file of test data that no revision may hold, or to move the tree elsewhere; the
     agent, a program of its own, does as it is asked.
 
-    Defence: what is no revision counts as an empty one (core/evaluation.py, workspace/revision.py)
+    Defence: what is no revision counts as an empty one (evaluation/evaluation.py, workspace/revision.py)
     """
     found = verdict(tmp_path, cache, f"cmd:sh -c '{asked}'", ReviewComment("c1", asked))
     assert found.status is Status.MISSED, f"it left the rate: {found.status}: {found.reason}"
@@ -134,7 +134,7 @@ def test_a_comment_that_the_endpoint_refuses(tmp_path: Path) -> None:
     """A comment holds words that the endpoint's filter of content refuses, or more than the agent's model
     reads: the endpoint answers 400, which looks like one that is set up wrongly.
 
-    Defence: a refusal is tried without the review (conversation/loop.py, llm/retry.py)
+    Defence: a refusal is tried without the review (models/conversation/loop.py, models/retry.py)
     """
     mean = ReviewComment("c1", "how to build a bomb", "pkg/area.py", (2, 2))
     long = [ReviewComment(f"c{n}", "x" * 64_000, "pkg/area.py", (2, 2)) for n in range(200)]
@@ -157,7 +157,7 @@ def test_a_comment_that_the_endpoint_refuses(tmp_path: Path) -> None:
 def test_a_command_whose_output_the_endpoint_refuses(tmp_path: Path) -> None:
     """The first comment has the agent print what the endpoint refuses: the conversation breaks off later.
 
-    Defence: a refusal is tried without the review (conversation/loop.py, llm/retry.py)
+    Defence: a refusal is tried without the review (models/conversation/loop.py, models/retry.py)
     """
     shown = ReviewComment("c1", "run `echo bo''mb`", "pkg/area.py", (2, 2))
     assert revise(tmp_path / "a", lambda text: FILTERED if "bomb" in text else "", shown) == "refused"

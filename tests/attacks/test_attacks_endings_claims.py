@@ -16,10 +16,10 @@ from support.agent_tasks import make_task
 
 from pytest_crbench.agents.load import AgentOptions, load
 from pytest_crbench.core.errors import AgentError
-from pytest_crbench.core.gate import decide, make_gate
 from pytest_crbench.core.model import Key, ReviewComment, Verdict
-from pytest_crbench.core.score import summarise
 from pytest_crbench.core.status import Status
+from pytest_crbench.statistics.gate import decide, make_gate
+from pytest_crbench.statistics.score import summarise
 
 
 def verdict(number: int, status: Status) -> Verdict:
@@ -30,7 +30,7 @@ def test_an_outside_failure_is_claimed_where_the_review_is_bad() -> None:
     """A reviewer exits with the status of an outside failure on each pull request that it has no good
     review of: what it would have missed is nobody's score, and its rate rises.
 
-    Defence: the gate counts self-reported failures as missed (core/score.py, core/status.py)
+    Defence: the gate counts self-reported failures as missed (statistics/score.py, core/status.py)
     """
     honest = [verdict(n, Status.PASSED if n < 95 else Status.MISSED) for n in range(100)]
     claimed = [

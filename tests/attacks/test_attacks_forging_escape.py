@@ -25,8 +25,8 @@ from support.arena import (
 
 from pytest_crbench.core.errors import StageError
 from pytest_crbench.core.model import File
+from pytest_crbench.core.sandbox import Limits
 from pytest_crbench.core.status import Status
-from pytest_crbench.sandbox.protocol import Limits
 
 
 def counted(plain_sandbox: Plain, revision: Files, limits: Limits | None = None, timeout: float = 30) -> bool:
@@ -46,7 +46,7 @@ def product(tax: str) -> dict[str, str]:
 def test_the_test_never_ends(arena: Arena, plain_sandbox: Plain) -> None:
     """The product hangs when it is called, and ignores signals, so that the test's run times out.
 
-    Defence: what head can do is the revision's to do (core/decide.py)
+    Defence: what head can do is the revision's to do (scoring/tests/decide.py)
     Holds: docker, local
     """
     revision = product(
@@ -60,7 +60,7 @@ def test_the_test_never_ends(arena: Arena, plain_sandbox: Plain) -> None:
 def test_the_memory_is_eaten(arena: Arena) -> None:
     """The product takes memory until it is killed.
 
-    Defence: what head can do is the revision's to do (core/decide.py)
+    Defence: what head can do is the revision's to do (scoring/tests/decide.py)
     Holds: docker
     """
     revision = product("    kept = []\n    while True:\n        kept.append(b'x' * 2**24)\n")
@@ -75,7 +75,7 @@ def test_the_processes_are_used_up(arena: Arena, then: str) -> None:
     """The product forks, in sessions of their own, until there is no process left with which a harness could
     look at the result, or at what became of the process that should have written it, which it kills.
 
-    Defence: what head can do is the revision's to do (core/decide.py)
+    Defence: what head can do is the revision's to do (scoring/tests/decide.py)
     Holds: docker
     """
     revision = product(
@@ -96,7 +96,7 @@ def test_the_processes_are_used_up(arena: Arena, then: str) -> None:
 def test_the_test_process_dies(arena: Arena, plain_sandbox: Plain, how: str) -> None:
     """The product kills its own process, or all that it may kill, so that it looks as if the machine had.
 
-    Defence: what head can do is the revision's to do (core/decide.py)
+    Defence: what head can do is the revision's to do (scoring/tests/decide.py)
     Holds: docker, local
     """
     kill = "    try:\n        os.kill(-1, 9)\n    except OSError:\n        pass\n" if how == "all" else ""
@@ -108,7 +108,7 @@ def test_the_test_process_dies(arena: Arena, plain_sandbox: Plain, how: str) -> 
 def test_descriptors_are_closed(arena: Arena, plain_sandbox: Plain) -> None:
     """The product closes every descriptor of its process, so that no outcome can be told.
 
-    Defence: what head can do is the revision's to do (core/decide.py)
+    Defence: what head can do is the revision's to do (scoring/tests/decide.py)
     Holds: docker, local
     """
     revision = product("    os.closerange(0, 256)\n    return 'wrong'\n")
@@ -120,7 +120,7 @@ def test_garbage_is_poured_into_every_pipe(arena: Arena, plain_sandbox: Plain) -
     """The product writes megabytes of rubbish into every descriptor, among it half a record, so that what a
     harness reads is too long, or not to be read, and it gives up.
 
-    Defence: records carry a keyed hash (runners/inside/recorder.py, runners/inside/supervise.py)
+    Defence: records carry a keyed hash (scoring/tests/inside/recorder.py, scoring/tests/inside/supervise.py)
     Holds: docker, local
     """
     revision = product(
@@ -139,7 +139,7 @@ def test_a_folder_stands_where_the_test_must_go(arena: Arena, tmp_path: Path) ->
     """The revision makes folders of the names that a hidden test may have, or a link that leads to itself:
     the harness cannot write its test, and takes that for a failure of its own.
 
-    Defence: the test lies apart from the tree (runners/pytest_runner.py, runners/inside/launch.py)
+    Defence: the test lies apart from the tree (scoring/tests/pytest_runner.py, scoring/tests/inside/launch.py)
     Holds: docker, local
     """
     folders = {f"{place}test_tax.py/README": "" for place in ("", "tests/", "shop/")}
@@ -154,7 +154,7 @@ def test_the_next_check_is_poisoned(arena: Arena, plain_sandbox: Plain) -> None:
     """While the test of one check runs, the product writes files outside the tree (the home folder, the
     temporary one, beside the tests, beside the packages), which steer the next check's test there.
 
-    Defence: each test has a sandbox of its own (core/hidden_tests.py)
+    Defence: each test has a sandbox of its own (scoring/tests/hidden_tests.py)
     Holds: docker, local
     """
     forge = "def pytest_runtest_protocol(item, nextitem):\\n    return True\\n"
@@ -183,7 +183,7 @@ def test_what_stands_in_the_way_is_a_link(arena: Arena, tmp_path: Path) -> None:
     """Head has a link to a folder outside the tree, and the revision a file below the link's name: who writes
     it follows the link, and changes a file of the machine, or of what runs the test.
 
-    Defence: changes follow no link (runners/inside/supervise.py)
+    Defence: changes follow no link (scoring/tests/inside/supervise.py)
     Holds: docker, local
     """
     outside = tmp_path / "outside"
@@ -252,7 +252,7 @@ def test_something_else_stands_where_the_result_should_be(
     from: a file for its folder, a loop of links, a pipe, a file of 128 GB. The engine
     answers with an error of its own, and the check is called a fault of the machine.
 
-    Defence: the result's place is the revision's to spoil (runners/pytest_runner.py, sandbox/container.py)
+    Defence: the result's place is the revision's to spoil (scoring/tests/pytest_runner.py, sandbox/container.py)
     Holds: docker, local
     """
     at_import = "import os, sys, time\n" + BESIDE + IN_ITS_PLACE[what]
@@ -279,7 +279,7 @@ def test_the_result_is_led_to_a_full_disk(arena: Arena, plain_sandbox: Plain) ->
     """The product fills a small file system of the sandbox, and puts a link to it into the place of the
     result's folder: the result cannot be written, and the disk of the machine is called full.
 
-    Defence: the result's folder is held by its descriptor (runners/inside/supervise.py)
+    Defence: the result's folder is held by its descriptor (scoring/tests/inside/supervise.py)
     Holds: docker
     """
     at_import = "import os, sys, time\n" + BESIDE + FULL
@@ -293,7 +293,7 @@ def test_the_supervisor_says_that_the_disk_is_full(arena: Arena) -> None:
     """The revision brings a path that the supervisor cannot write, with the words of a full disk in its name:
     a harness that reads the message takes the disk for full.
 
-    Defence: a full disk is told by a status (runners/pytest_runner.py, runners/inside/supervise.py)
+    Defence: a full disk is told by a status (scoring/tests/pytest_runner.py, scoring/tests/inside/supervise.py)
     Holds: docker, local
     """
     words = "No space left on device"

@@ -46,7 +46,7 @@ def test_the_class_of_tests_is_another(arena: Arena, plain_sandbox: Plain) -> No
     """The product puts a class of its own in the place of pytest's class of test functions, of which it makes
     the tests that it has not made yet. Every function of pytest is as it was.
 
-    Defence: classes are as they were (runners/inside/intact.py)
+    Defence: classes are as they were (scoring/tests/inside/intact.py)
     Holds: docker, local
     """
     revision = product(
@@ -64,7 +64,7 @@ def test_a_class_gets_a_method_more(arena: Arena, plain_sandbox: Plain) -> None:
     """The product gives pytest's class of test functions a method that it did not have, which hides the one
     of its base class through which each hook is called.
 
-    Defence: nothing is added to what runs the test (runners/inside/intact.py)
+    Defence: nothing is added to what runs the test (scoring/tests/inside/intact.py)
     Holds: docker, local
     """
     revision = product(
@@ -87,7 +87,7 @@ def test_a_plugin_runs_the_test(arena: Arena, plain_sandbox: Plain, manager: str
     """The product registers a plugin that says of the hidden test that it has been called, with pytest's
     manager of plugins, or with one of its own whose hook it puts in the place of pytest's.
 
-    Defence: hooks are as they were (runners/inside/intact.py)
+    Defence: hooks are as they were (scoring/tests/inside/intact.py)
     Holds: docker, local
     """
     revision = product(CONFIG + MANAGERS[manager])
@@ -99,7 +99,7 @@ def test_one_object_has_a_method_of_its_own(arena: Arena, plain_sandbox: Plain) 
     """The product finds the module's collector, and has it give each test a method of its own to run by, as
     an attribute of that object: its class is as it was.
 
-    Defence: objects hide no part of their class (runners/inside/intact.py)
+    Defence: objects hide no part of their class (scoring/tests/inside/intact.py)
     Holds: docker, local
     """
     revision = product(
@@ -122,7 +122,7 @@ def test_a_trace_function_changes_the_tests_variables(
     """The product sets a trace or profile function when it is imported, which gives a variable of the hidden
     test another value before the assertion.
 
-    Defence: nothing watches the test (runners/inside/intact.py)
+    Defence: nothing watches the test (scoring/tests/inside/intact.py)
     Holds: docker, local
     """
     test = HIDDEN.replace("assert tax() ==", "value = [tax()]\n    assert value[0] ==")
@@ -144,7 +144,7 @@ def test_a_trace_function_changes_the_tests_variables(
 def test_the_tests_module_expects_something_else(arena: Arena, plain_sandbox: Plain) -> None:
     """The product, called by the hidden test, changes what the test's module calls the right answer.
 
-    Defence: the test's names are as they were (runners/inside/intact.py, runners/inside/recorder.py)
+    Defence: the test's names are as they were (scoring/tests/inside/intact.py, scoring/tests/inside/recorder.py)
     Holds: docker, local
     """
     test = HIDDEN.replace("\n\ndef", "\nRIGHT = 'right'\n\n\ndef").replace("== 'right'", "== RIGHT")
@@ -163,7 +163,7 @@ def test_a_module_named_like_a_requirement(arena: Arena, name: str) -> None:
     """A new module at an import root is called like an installed package that the hidden test itself uses:
     the test gets what the revision likes.
 
-    Defence: requirements are put back (runners/pytest_runner.py, core/hidden_tests.py)
+    Defence: requirements are put back (scoring/tests/pytest_runner.py, scoring/tests/hidden_tests.py)
     Holds: docker, local
     """
     test = HIDDEN.replace("from", "import six\nfrom").replace("tax() ==", "six.ensure_str(tax()) ==")

@@ -148,7 +148,7 @@ def test_forged_records_in_every_pipe(arena: Arena, plain_sandbox: Plain) -> Non
     """The product writes records of a pass, of the canaries and of a proper end into every pipe among its
     descriptors, and ends the process before the true ones are made.
 
-    Defence: records carry a keyed hash (runners/inside/recorder.py, runners/inside/supervise.py)
+    Defence: records carry a keyed hash (scoring/tests/inside/recorder.py, scoring/tests/inside/supervise.py)
     Holds: docker, local
     """
     revision = product("""
@@ -173,7 +173,7 @@ def tax():
 def test_records_are_rewritten_as_they_are_made(arena: Arena, plain_sandbox: Plain) -> None:
     """The product replaces json.dumps and os.write by functions that tell of a pass wherever there was none.
 
-    Defence: the recorder binds what it needs early (runners/inside/recorder.py)
+    Defence: the recorder binds what it needs early (scoring/tests/inside/recorder.py)
     Holds: docker, local
     """
     revision = product("""
@@ -193,7 +193,7 @@ def test_a_child_process_goes_on_recording(arena: Arena, plain_sandbox: Plain) -
     """The product forks in the call: the parent waits, the child comes back with what the test wants to see,
     and records it on the same pipe before the parent ends the whole process with status 0.
 
-    Defence: records carry a keyed hash (runners/inside/recorder.py, runners/inside/supervise.py)
+    Defence: records carry a keyed hash (scoring/tests/inside/recorder.py, scoring/tests/inside/supervise.py)
     Holds: docker, local
     """
     revision = product("""
@@ -214,7 +214,7 @@ def test_the_result_file_is_written_over_by_a_process_in_the_background(
     """The product starts a process with a session of its own that outlives the test, waits for result files
     in all places that it may write to, and overwrites each by one that tells of a pass.
 
-    Defence: the result is sealed (runners/inside/supervise.py, runners/pytest_runner.py)
+    Defence: the result is sealed (scoring/tests/inside/supervise.py, scoring/tests/pytest_runner.py)
     Holds: docker, local
     """
     revision = product("""
@@ -256,7 +256,7 @@ def test_the_plan_is_rewritten(arena: Arena, plain_sandbox: Plain) -> None:
     """The product rewrites the supervisor's plan, or whatever lies beside the hidden test, so that the result
     is read from a file of its own.
 
-    Defence: the result is sealed (runners/inside/supervise.py, runners/pytest_runner.py)
+    Defence: the result is sealed (scoring/tests/inside/supervise.py, scoring/tests/pytest_runner.py)
     Holds: docker, local
     """
     revision = product("""
@@ -280,7 +280,7 @@ def tax():
 def test_the_supervisor_is_killed(arena: Arena, plain_sandbox: Plain) -> None:
     """The product writes a result of its own and kills its parent, which would have written the true one.
 
-    Defence: the result is sealed (runners/inside/supervise.py, runners/pytest_runner.py)
+    Defence: the result is sealed (scoring/tests/inside/supervise.py, scoring/tests/pytest_runner.py)
     Holds: docker, local
     """
     revision = product("""
@@ -303,7 +303,7 @@ def test_the_supervisor_is_looked_into(arena: Arena, plain_sandbox: Plain) -> No
     """The product reads its parent's memory, environment and descriptors for what a record or a result is
     authenticated with, and tells a file of them what it found.
 
-    Defence: the supervisor is opaque (runners/inside/supervise.py)
+    Defence: the supervisor is opaque (scoring/tests/inside/supervise.py)
     Holds: docker, local
     """
     look = """
@@ -340,7 +340,7 @@ def tax():
 def test_the_supervisor_is_traced(arena: Arena, plain_sandbox: Plain) -> None:
     """The product attaches to its parent as a debugger does, which could then be made to say anything.
 
-    Defence: the supervisor is opaque (runners/inside/supervise.py)
+    Defence: the supervisor is opaque (scoring/tests/inside/supervise.py)
     Holds: docker, local
     """
     code = """
@@ -368,7 +368,7 @@ def test_hidden_test_and_canaries_are_rewritten_from_within(arena: Arena, plain_
     """The product, when it is imported, writes passing tests over all test files that lie beside the hidden
     one, and that one itself, for the run that is under way and for any that follows.
 
-    Defence: canaries (runners/pytest_runner.py, runners/observe.py, core/decide.py)
+    Defence: canaries (scoring/tests/pytest_runner.py, scoring/tests/observe.py, scoring/tests/decide.py)
     Holds: docker, local
     """
     revision = product("""

@@ -61,7 +61,7 @@ def test_sitecustomize(arena: Arena, plain_sandbox: Plain) -> None:
     """A sitecustomize.py at an import root runs before anything else where PYTHONPATH names the root: it ends
     the process, or sets PYTEST_PLUGINS or PYTEST_ADDOPTS for the pytest that follows.
 
-    Defence: own environment (runners/pytest_runner.py, runners/inside/supervise.py)
+    Defence: own environment (scoring/tests/pytest_runner.py, scoring/tests/inside/supervise.py)
     Holds: docker, local
     """
     adds = "import os\nos.environ['PYTEST_ADDOPTS'] = '--collect-only'\n"
@@ -75,7 +75,7 @@ def test_usercustomize(arena: Arena, plain_sandbox: Plain) -> None:
     """A usercustomize.py at an import root runs at start where the user's site is on: in an interpreter
     that is in no virtual environment.
 
-    Defence: own environment (runners/pytest_runner.py, runners/inside/supervise.py)
+    Defence: own environment (scoring/tests/pytest_runner.py, scoring/tests/inside/supervise.py)
     Holds: docker, local
     """
     base = (
@@ -93,7 +93,7 @@ def test_usercustomize(arena: Arena, plain_sandbox: Plain) -> None:
 def test_a_pth_file(arena: Arena, plain_sandbox: Plain) -> None:
     """A .pth file at an import root has a line of code, which runs where the root is made a site folder.
 
-    Defence: the tree is no site folder (runners/inside/launch.py)
+    Defence: the tree is no site folder (scoring/tests/inside/launch.py)
     Holds: docker, local
     """
     adds = "import site; site.addsitedir('.'); import pytest; raise SystemExit(pytest.main(['tests']))"
@@ -106,7 +106,7 @@ def test_a_pth_file(arena: Arena, plain_sandbox: Plain) -> None:
 def test_a_python_of_its_own_on_the_path(arena: Arena, plain_sandbox: Plain) -> None:
     """The revision brings programs called python and pytest, at the root and in bin/, that say all is well.
 
-    Defence: own environment (runners/pytest_runner.py, runners/inside/supervise.py)
+    Defence: own environment (scoring/tests/pytest_runner.py, scoring/tests/inside/supervise.py)
     Holds: docker, local
     """
     revision = {
@@ -123,7 +123,7 @@ def test_a_virtual_environment_in_the_tree(arena: Arena, plain_sandbox: Plain) -
     """The revision brings a .venv with an interpreter that says all is well, and a pyvenv.cfg at the root; a
     harness that takes the project's own environment runs it.
 
-    Defence: own environment (runners/pytest_runner.py, runners/inside/supervise.py)
+    Defence: own environment (scoring/tests/pytest_runner.py, scoring/tests/inside/supervise.py)
     Holds: docker, local
     """
     revision = {
@@ -142,7 +142,7 @@ def test_a_module_named_like_the_test_runner(arena: Arena, plain_sandbox: Plain,
     """A module at an import root is called pytest, or like one of its parts: it is loaded in its place, and
     ends the process with status 0.
 
-    Defence: shadowing modules are put back (core/hidden_tests.py, runners/pytest_runner.py)
+    Defence: shadowing modules are put back (scoring/tests/hidden_tests.py, scoring/tests/pytest_runner.py)
     Holds: docker, local
     """
     assert naive(plain_sandbox, {name: QUIT})
@@ -157,7 +157,7 @@ def test_a_module_named_like_the_standard_library(arena: Arena, plain_sandbox: P
     """A module at an import root is called like one of the standard library that pytest imports late, as it
     does pdb when it is configured: it ends the process with status 0 before a failure can be told.
 
-    Defence: shadowing modules are put back (core/hidden_tests.py, runners/pytest_runner.py)
+    Defence: shadowing modules are put back (scoring/tests/hidden_tests.py, scoring/tests/pytest_runner.py)
     Holds: docker, local
     """
     assert naive(plain_sandbox, {name: QUIT})
@@ -171,7 +171,7 @@ def test_stale_byte_code(arena: Arena, plain_sandbox: Plain) -> None:
     """The tree has byte code of another source, whose size and time are those of the source that lies there;
     it runs in its place.
 
-    Defence: byte code is removed (runners/inside/supervise.py)
+    Defence: byte code is removed (scoring/tests/inside/supervise.py)
     Holds: docker, local
     """
     name = importlib.util.cache_from_source("shop/tax.py")
@@ -188,7 +188,7 @@ def test_stale_byte_code(arena: Arena, plain_sandbox: Plain) -> None:
 def test_planted_byte_code(arena: Arena, plain_sandbox: Plain) -> None:
     """The revision brings byte code that says of itself that it need not be compared with its source.
 
-    Defence: byte code is removed (runners/inside/supervise.py)
+    Defence: byte code is removed (scoring/tests/inside/supervise.py)
     Holds: docker, local
     """
     name = importlib.util.cache_from_source("shop/tax.py")
@@ -202,7 +202,7 @@ def test_a_package_of_byte_code_hides_the_source(arena: Arena, plain_sandbox: Pl
     """Beside the unchanged shop/tax.py lies a folder shop/tax with byte code alone: packages come first, and
     what is read in the revision is not what runs.
 
-    Defence: byte code is removed (runners/inside/supervise.py)
+    Defence: byte code is removed (scoring/tests/inside/supervise.py)
     Holds: docker, local
     """
     revision = {"shop/tax/__init__.pyc": bytecode(FIX["shop/tax.py"])}
@@ -214,7 +214,7 @@ def test_a_package_of_byte_code_hides_the_source(arena: Arena, plain_sandbox: Pl
 def test_byte_code_in_place_of_the_source(arena: Arena, plain_sandbox: Plain) -> None:
     """The source is deleted, and byte code lies in its place that nobody can read.
 
-    Defence: byte code is removed (runners/inside/supervise.py)
+    Defence: byte code is removed (scoring/tests/inside/supervise.py)
     Holds: docker, local
     """
     revision = {"shop/tax.pyc": bytecode(FIX["shop/tax.py"])}
@@ -228,7 +228,7 @@ def test_the_module_is_a_link_out_of_the_tree(arena: Arena, plain_sandbox: Plain
     """The revision makes the module, or its folder, a symbolic link to one of the interpreter's own or of an
     installed package (a later release of the product, say), so that code from there is tested.
 
-    Defence: modules come from the tree (runners/inside/recorder.py, runners/observe.py, core/decide.py)
+    Defence: modules come from the tree (scoring/tests/inside/recorder.py, scoring/tests/observe.py, scoring/tests/decide.py)
     Holds: docker, local
     """
     test = "import shop.tax\n\n\ndef test_tax():\n    assert shop.tax.rgb_to_hsv(0, 0, 0) == (0, 0, 0)\n"
@@ -241,7 +241,7 @@ def test_the_module_is_a_link_out_of_the_tree(arena: Arena, plain_sandbox: Plain
 def test_startup_files_beside_a_real_fix_take_no_pass_away(arena: Arena, plain_sandbox: Plain) -> None:
     """The revision brings all of that together with a fix: what must not run must not disturb either.
 
-    Defence: own environment (runners/pytest_runner.py, runners/inside/supervise.py)
+    Defence: own environment (scoring/tests/pytest_runner.py, scoring/tests/inside/supervise.py)
     Holds: docker, local
     """
     wrong = "raise RuntimeError('not for you')\n"

@@ -19,9 +19,9 @@ import pytest
 from support.images import BASE_IMAGE, gateway_of_the_bridge, packed
 from support.reach import INSTANCE, KEYS, Place, Savanna
 
-from pytest_crbench.core.digest import of_tree
-from pytest_crbench.core.text import decode
+from pytest_crbench.host.digest import of_tree
 from pytest_crbench.sandbox.engine import run
+from pytest_crbench.text.printable import decode
 
 pytestmark = pytest.mark.docker
 PROCESSES = (
@@ -213,7 +213,7 @@ def test_keys_are_in_the_environment(place: Place, naive: Place, savanna: Savann
 def test_names_tell_which_instance_it_is(place: Place, naive: Place, savanna: Savanna) -> None:
     """Host name, variables, command lines, mounts and folders are asked for the instance, or for a benchmark.
 
-    Defence: names that tell nothing (reviewers/command.py, core/processes.py)
+    Defence: names that tell nothing (reviewers/command.py, host/processes.py)
     Defence: options out of the command line (sandbox/bubblewrap.py)
     Holds: docker, local
     """
@@ -335,8 +335,8 @@ def test_a_review_that_is_a_link_reads_a_file_of_the_host(savanna: Savanna, tmp_
     Defence: a review is a regular file (sandbox/enclosure.py, sandbox/transfer.py)
     Holds: docker
     """
-    from pytest_crbench import programs
     from pytest_crbench.core.errors import ReviewerError
+    from pytest_crbench.run import programs
 
     target = savanna.vendor / "notes.txt"
     (tmp_path / "review").symlink_to(target)

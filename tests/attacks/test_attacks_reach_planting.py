@@ -21,10 +21,10 @@ from support.openai_server import OpenAIServer, answer
 from support.openai_server import run as command
 from support.reach import Savanna, Says
 
-from pytest_crbench import programs
 from pytest_crbench.core.model import Instance, Verdict
 from pytest_crbench.core.status import Status
 from pytest_crbench.datasets import open_dataset
+from pytest_crbench.run import programs
 from pytest_crbench.sandbox.engine import run
 from pytest_crbench.sandbox.leftovers import folders, owner_of
 
@@ -172,7 +172,7 @@ def assert_does_not_survive(name: str, done: Done, naive: Any) -> None:
 def test_files_outside_the_tree_survive(done: Done, naive: Any) -> None:
     """The agent writes where no patch looks (scratch, /tmp, /dev/shm, start-up files of its home) for later.
 
-    Defence: a fresh sandbox for each verdict (core/hidden_tests.py, sandbox/docker.py, sandbox/local.py)
+    Defence: a fresh sandbox for each verdict (scoring/tests/hidden_tests.py, sandbox/docker.py, sandbox/local.py)
     Holds: docker, local
     """
     assert done.observed["files"].startswith("exit status 0")
@@ -182,7 +182,7 @@ def test_files_outside_the_tree_survive(done: Done, naive: Any) -> None:
 def test_a_package_in_the_environment_survives(done: Done, naive: Any) -> None:
     """The agent adds a .pth file to site-packages, which runs in every later process of the interpreter.
 
-    Defence: a fresh sandbox for each verdict (core/hidden_tests.py, sandbox/docker.py, sandbox/local.py)
+    Defence: a fresh sandbox for each verdict (scoring/tests/hidden_tests.py, sandbox/docker.py, sandbox/local.py)
     Holds: docker, local
     """
     assert_does_not_survive("packages", done, naive)
@@ -191,7 +191,7 @@ def test_a_package_in_the_environment_survives(done: Done, naive: Any) -> None:
 def test_another_program_in_the_path_survives(done: Done, naive: Any) -> None:
     """The agent puts programs of its own (a pytest that exits with 0) into every folder of PATH.
 
-    Defence: a fresh sandbox for each verdict (core/hidden_tests.py, sandbox/docker.py, sandbox/local.py)
+    Defence: a fresh sandbox for each verdict (scoring/tests/hidden_tests.py, sandbox/docker.py, sandbox/local.py)
     Holds: docker, local
     """
     assert_does_not_survive("interpreter", done, naive)
@@ -200,7 +200,7 @@ def test_another_program_in_the_path_survives(done: Done, naive: Any) -> None:
 def test_a_process_in_the_background_survives(done: Done, naive: Any) -> None:
     """The agent leaves a process in a session of its own, which waits for the test and helps it.
 
-    Defence: a fresh sandbox for each verdict (core/hidden_tests.py, sandbox/docker.py, sandbox/local.py)
+    Defence: a fresh sandbox for each verdict (scoring/tests/hidden_tests.py, sandbox/docker.py, sandbox/local.py)
     Holds: docker, local
     """
     assert done.observed["process"].startswith("exit status 0")
@@ -229,7 +229,7 @@ def test_the_agents_sandbox_is_there_while_the_verdict_is_made(done: Done, savan
 def test_the_agent_is_told_what_the_hidden_test_wants(done: Done) -> None:
     """A prompt made of the whole instance, or a transcript of an earlier verdict, holds the hidden test.
 
-    Defence: only the review at hand (core/evaluation.py, agents/prompt.py)
+    Defence: only the review at hand (evaluation/evaluation.py, agents/prompt.py)
     Holds: docker, local
     """
     hidden = [check.test for check in done.instance.checks]

@@ -15,12 +15,14 @@ from typing import Any
 import pytest
 from support.benchmarks import Pull, run, write_dataset
 
-from pytest_crbench.core import digest, trees
 from pytest_crbench.core.errors import TamperedError
-from pytest_crbench.core.evaluate import Evaluator, Parts, Places
 from pytest_crbench.core.model import Environment, Instance, Revision, Source, Tree, Trees
-from pytest_crbench.core.store import Store, write_json
-from pytest_crbench.sandbox.protocol import Limits
+from pytest_crbench.core.sandbox import Limits
+from pytest_crbench.evaluation.context import Parts, Places
+from pytest_crbench.evaluation.evaluator import Evaluator
+from pytest_crbench.evaluation.store import Store
+from pytest_crbench.host import digest, trees
+from pytest_crbench.host.files import write_json
 from pytest_crbench.sources import fetch
 from pytest_crbench.workspace.repository import build
 from pytest_crbench.workspace.revision import capture, changes
@@ -50,7 +52,7 @@ def test_an_edit_of_the_cached_head_that_keeps_size_and_time(tmp_path: Path, sou
     sets the file's time back: what looks at size and time, as build tools do, goes on with the edited
     tree.
 
-    Defence: time of status change (core/trees.py, sources/cache.py)
+    Defence: time of status change (host/trees.py, sources/cache.py)
     """
 
     def looks(file: Path) -> tuple[int, int, int]:
@@ -75,7 +77,7 @@ def test_the_cached_head_is_fixed_between_fetching_and_testing(
     filled from there (and an image made of it would be kept under the digest of the true head), the
     test passes.
 
-    Defence: trees are verified as they are read (core/digest.py, sandbox/local.py, sandbox/image.py)
+    Defence: trees are verified as they are read (host/digest.py, sandbox/local.py, sandbox/image.py)
     Holds: docker, local
     """
     from support.arena import ENVIRONMENT
@@ -115,7 +117,7 @@ def test_a_reviewer_fixes_the_cached_head_in_a_run(tmp_path: Path, cache: Path) 
     comment whose suggestion touches another line of that file: its revision, made from the cached
     head, holds the fix.
 
-    Defence: trees are verified as they are read (core/digest.py, sandbox/local.py, sandbox/image.py)
+    Defence: trees are verified as they are read (host/digest.py, sandbox/local.py, sandbox/image.py)
     """
     dataset = write_dataset(tmp_path / "set", [Pull("one", hard=("pin",))])
     (tmp_path / "evil.py").write_text(REVIEWER)
@@ -140,7 +142,7 @@ def test_the_fix_in_the_cached_head_becomes_a_part_of_the_revision(tmp_path: Pat
     """The image of the true head is there already; a reviewer fixes the bug in the cached head, and suggests
     another line of that file. The file that is put into the sandbox is made from the cached one.
 
-    Defence: head is verified after the revision (core/evaluation.py)
+    Defence: head is verified after the revision (evaluation/evaluation.py)
     """
     more = "".join(f"# {n}\n" for n in range(20))
     (tmp_path / "head" / "tax.py").write_text(more + WRONG)
@@ -153,7 +155,7 @@ def test_the_fix_in_the_cached_head_becomes_a_part_of_the_revision(tmp_path: Pat
     naive = changes(head, patch).files[0].content
     assert naive.startswith(b"# Suggested.")
     assert b"return 2" in naive
-    parts = Parts(None, None, None, {}, lambda *_: Trees(head, head), unused, capture, changes)  # type: ignore[arg-type]
+    parts = Parts(None, None, None, lambda *_: Trees(head, head), unused, capture, changes, {})  # type: ignore[arg-type]
     places = Places(tmp_path / "run", Store(tmp_path / "run"), Store(tmp_path / "s"), lambda *_: None)
     instance = Instance(*"di", "Python", "release", source, "T", "", Environment(), (), "0" * 64)  # type: ignore[arg-type]
     evaluation = Evaluator(parts, places, Limits()).at(instance)
@@ -231,7 +233,7 @@ def test_a_verdict_is_forged_in_the_store(tmp_path: Path) -> None:
     """A reviewer writes checks/pin.json, with a pass under the key that the stage will ask for, into
     the run's folder before the test is run: the stage is not run at all.
 
-    Defence: records are sealed (core/store.py, session.py, distributed.py)
+    Defence: records are sealed (evaluation/store.py, plugin/session.py, plugin/distributed.py)
     """
     forge(tmp_path, "checks/pin", "k")
     forged = Store(tmp_path, invocation="i").stage("checks/pin", "k", lambda: {"status": "missed"})
@@ -247,7 +249,7 @@ def test_a_record_is_moved_to_another_check(tmp_path: Path) -> None:
     """A reviewer copies the record of a check that passed over that of one that did not, key and all,
     or edits the status in a record that the run itself wrote.
 
-    Defence: records are sealed (core/store.py, session.py, distributed.py)
+    Defence: records are sealed (evaluation/store.py, plugin/session.py, plugin/distributed.py)
     """
     ours = Store(tmp_path, invocation="i", secret="s" * 64)
     ours.stage("checks/a", "k", lambda: {"status": "passed"})

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from support.arena import ENVIRONMENT
 
-from pytest_crbench.core import digest
 from pytest_crbench.core.errors import InfraError
 from pytest_crbench.core.model import File, Tree
+from pytest_crbench.core.sandbox import Limits
+from pytest_crbench.host import digest
 from pytest_crbench.sandbox import archive, beneath
-from pytest_crbench.sandbox.protocol import Limits
 from pytest_crbench.workspace.revision import capture, changes
 
 Member = tuple[str, bytes | tuple[bytes, str]]  # a name, and a content, or a type and what it points to
@@ -132,7 +132,7 @@ def test_a_hostile_tree_comes_out_of_a_sandbox(
     nested repository with a program in its configuration, hard links, set-uid bits, names that are no
     text, deep and shut folders. The copy on the host must hold the files, and nothing of the host.
 
-    Defence: links are never followed (core/trees.py)
+    Defence: links are never followed (host/trees.py)
     Defence: links stay links (sandbox/archive.py, sandbox/beneath.py)
     Holds: docker, local
     """

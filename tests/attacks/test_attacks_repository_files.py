@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_crbench.core import digest, trees
 from pytest_crbench.core.errors import AgentError, InfraError
 from pytest_crbench.core.model import Tree
+from pytest_crbench.host import digest, trees
 from pytest_crbench.sandbox import beneath
 from pytest_crbench.workspace.revision import capture, changes, materialise
 
@@ -87,7 +87,7 @@ def test_a_link_to_a_file_of_the_host(head: Tree, edited: Path, outside: Path) -
     folder: whoever reads the tree through it makes the file a part of the revision, which goes into
     reports and sandboxes.
 
-    Defence: links are never followed (core/trees.py)
+    Defence: links are never followed (host/trees.py)
     """
     (edited / "stolen").symlink_to(outside / "b.py")
     shutil.rmtree(edited / "pkg")
@@ -120,7 +120,7 @@ def test_a_pipe_that_nobody_writes_to(tmp_path: Path, head: Tree, edited: Path) 
     """The agent replaces a file by a named pipe, and leaves a socket: who opens the pipe to read it
     waits for ever, and with it the worker.
 
-    Defence: special files are no files (core/trees.py)
+    Defence: special files are no files (host/trees.py)
     """
     (edited / "a.py").unlink()
     os.mkfifo(edited / "a.py")
@@ -205,7 +205,7 @@ def test_a_million_tiny_files(head: Tree, edited: Path) -> None:
     """The agent leaves files without content, which no limit of bytes sees, until listing them fills
     the memory of the worker. (Here it is a few, and the bound is lower by as much).
 
-    Defence: bounds of an edited tree (core/trees.py, workspace/revision.py, sandbox/beneath.py)
+    Defence: bounds of an edited tree (host/trees.py, workspace/revision.py, sandbox/beneath.py)
     """
     folder = edited / "many"
     folder.mkdir()
@@ -226,8 +226,8 @@ def test_folders_too_deep_to_be_walked(head: Tree, edited: Path, swept: None) ->
     for each level gives up): the revision is lost by an internal error, and the folder stays on the
     disk for ever.
 
-    Defence: bounds of an edited tree (core/trees.py, workspace/revision.py, sandbox/beneath.py)
-    Defence: deep folders are lifted before removal (core/trees.py)
+    Defence: bounds of an edited tree (host/trees.py, workspace/revision.py, sandbox/beneath.py)
+    Defence: deep folders are lifted before removal (host/trees.py)
     """
     here = os.open(edited, os.O_RDONLY)
     for _ in range(1050):

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_crbench.core import digest
 from pytest_crbench.core.model import Changes, File, Tree
+from pytest_crbench.host import digest
 from pytest_crbench.workspace.revision import capture, changes
 
 START = {"a.py": b"a = 1\n", "pkg/b.py": b"b = 1\n"}
@@ -191,7 +191,7 @@ def test_a_nested_repository_swallows_what_is_in_it(head: Tree, edited: Path) ->
     files in it, part of the work, are lost. With a hostile configuration of its own the inner one
     would run a program.
 
-    Defence: files listed from the disk (core/trees.py, workspace/revision.py)
+    Defence: files listed from the disk (host/trees.py, workspace/revision.py)
     """
     inner = write(edited / "lib", {"new.py": b"n = 1\n"})
     git(inner, "init", "-q")
@@ -216,7 +216,7 @@ def test_edits_hidden_from_git(head: Tree, edited: Path, how: str) -> None:
     committed on another branch, or its repository is gone: git diff shows nothing, and a fix counts as
     none.
 
-    Defence: files listed from the disk (core/trees.py, workspace/revision.py)
+    Defence: files listed from the disk (host/trees.py, workspace/revision.py)
     """
     wanted = {"a.py": b"a = 2\n"}
     if how in ("gitignore", "info/exclude"):

@@ -56,7 +56,7 @@ def test_defences_name_modules_that_exist(listing: Any, repo_root: Path) -> None
         ("", "no docstring"),
         ("Does harm.", "no line 'Defence"),
         ("Does harm.\n\nDefence: a wall", "expected 'Defence: NAME"),
-        ("Does harm.\n\nDefence: a wall (core/digest.py)\nHolds: on Mondays", "expected docker, local"),
+        ("Does harm.\n\nDefence: a wall (host/digest.py)\nHolds: on Mondays", "expected docker, local"),
     ],
 )
 def test_an_attack_that_is_not_told_is_refused(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from pytest_crbench.core.model import Key, Verdict
-from pytest_crbench.core.results import Results
 from pytest_crbench.core.status import Status
+from pytest_crbench.statistics.results import Results
 
 LETTERS = {
     "p": Status.PASSED,

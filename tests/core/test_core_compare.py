@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from score_builders import results, run, verdict
 
-from pytest_crbench.core.compare import compare, differing, pair_up
 from pytest_crbench.core.errors import UsageError
 from pytest_crbench.core.status import Status
+from pytest_crbench.statistics.compare import compare, differing, pair_up
 
 
 def test_who_passed_what() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.git_diffs import diff_of
 
-from pytest_crbench.core.diffs import DiffMap, unquoted
+from pytest_crbench.text.diffs import DiffMap, unquoted
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from support.benchmarks import Pull, write_dataset
 
-from pytest_crbench import OutsideFailure, assemble
+from pytest_crbench import OutsideFailure
 from pytest_crbench.core.errors import (
     AgentError,
     InfraError,
@@ -19,13 +19,14 @@ from pytest_crbench.core.errors import (
     ReviewerError,
     StageError,
 )
-from pytest_crbench.core.evaluate import Evaluator
 from pytest_crbench.core.model import Dataset, Review, ReviewComment, Revision
 from pytest_crbench.core.status import Status
-from pytest_crbench.core.trees import writable_copy
 from pytest_crbench.datasets import open_dataset
+from pytest_crbench.evaluation.evaluator import Evaluator
+from pytest_crbench.host.trees import writable_copy
+from pytest_crbench.run import assemble
+from pytest_crbench.run.settings import read
 from pytest_crbench.sandbox import bubblewrap
-from pytest_crbench.settings import read
 
 
 @dataclass
@@ -254,7 +255,7 @@ def test_another_version_takes_over_no_verdict(
 ) -> None:
     first = judge(evaluator(tmp_path, cache, Says(), Writes(FIX)), dataset)
     again = judge(evaluator(tmp_path, cache, Says(), Writes(FIX)), dataset)
-    monkeypatch.setattr("pytest_crbench.core.hidden_tests.__version__", "99")
+    monkeypatch.setattr("pytest_crbench.scoring.tests.hidden_tests.__version__", "99")
     newer = judge(evaluator(tmp_path, cache, Says(), Writes(FIX)), dataset)
     assert first.keys["tests"] == again.keys["tests"] != newer.keys["tests"]
 

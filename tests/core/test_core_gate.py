@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from score_builders import results, run, verdict
 
 from pytest_crbench.core.errors import UsageError
-from pytest_crbench.core.gate import Gate, decide, make_gate, shown
 from pytest_crbench.core.model import Key
-from pytest_crbench.core.score import summarise
-from pytest_crbench.core.thresholds import parse_share, parse_threshold
+from pytest_crbench.statistics.gate import Gate, decide, make_gate, shown
+from pytest_crbench.statistics.score import summarise
+from pytest_crbench.statistics.thresholds import parse_share, parse_threshold
 
 
 def decision(statuses: str, *fail_under: str, **options: Any) -> Any:

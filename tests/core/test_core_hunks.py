@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.git_diffs import diff_of
 
-from pytest_crbench.core.hunks import hunks
+from pytest_crbench.text.hunks import hunks
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_crbench.core.indexes import IndexSettings
+from pytest_crbench.host.indexes import IndexSettings
 
 if TYPE_CHECKING:
     from pathlib import Path

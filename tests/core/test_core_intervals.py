@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_crbench.core.intervals import (
+from pytest_crbench.statistics.intervals import (
     Interval,
     difference_interval,
     macro_interval,

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from score_builders import results, verdict
 
-from pytest_crbench.core.compare import compare
-from pytest_crbench.core.gate import decide, make_gate
-from pytest_crbench.core.paired import detectable, differs, worse
-from pytest_crbench.core.results import Results
-from pytest_crbench.core.score import summarise
+from pytest_crbench.statistics.compare import compare
+from pytest_crbench.statistics.gate import decide, make_gate
+from pytest_crbench.statistics.paired import detectable, differs, worse
+from pytest_crbench.statistics.results import Results
+from pytest_crbench.statistics.score import summarise
 
 #: Checks per pull request of the bundled dataset: 30 pull requests, 44 checks.
 SIZES = [1] * 20 + [2] * 7 + [3] * 2 + [4]

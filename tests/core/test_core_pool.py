@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from pytest_crbench.core.pool import Pool
+from pytest_crbench.host.pool import Pool
 
 
 def test_no_more_than_the_width_at_a_time_and_results_in_order() -> None:
@@ -52,7 +52,7 @@ def test_an_error_waits_for_the_calls_under_way_and_begins_no_other() -> None:
 def test_an_interrupt_waits_for_nothing_nor_does_the_end_of_the_program() -> None:
     program = (
         "import threading\n"
-        "from pytest_crbench.core.pool import Pool\n"
+        "from pytest_crbench.host.pool import Pool\n"
         "with Pool(2) as pool:\n"
         "    asked = [pool.submit(threading.Event().wait, 60) for _ in range(5)]\n"
         "    raise KeyboardInterrupt\n"

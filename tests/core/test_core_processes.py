@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from support.memory import growing_at_most
 
-from pytest_crbench.core.processes import Completed, run
+from pytest_crbench.core.enclosure import Completed
+from pytest_crbench.host.processes import run
 
 ENV = {"PATH": "/usr/bin:/bin"}
 

@@ -14,9 +14,10 @@ from score_builders import verdict
 
 from pytest_crbench.core.errors import UsageError
 from pytest_crbench.core.model import Key, Verdict
-from pytest_crbench.core.row import from_row, plain, to_row
 from pytest_crbench.core.status import Status
-from pytest_crbench.core.text import clean
+from pytest_crbench.statistics.row import from_row, to_row
+from pytest_crbench.text.plainjson import plain
+from pytest_crbench.text.printable import clean
 
 text = st.text(max_size=20)
 wild = st.text(st.characters(exclude_categories=()), max_size=20)

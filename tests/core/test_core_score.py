@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from score_builders import LETTERS, run, verdict
 
-from pytest_crbench.core.intervals import wilson
 from pytest_crbench.core.model import Key
-from pytest_crbench.core.score import latest, summarise
 from pytest_crbench.core.status import Status
+from pytest_crbench.statistics.intervals import wilson
+from pytest_crbench.statistics.score import latest, summarise
 
 
 def test_denominators() -> None:

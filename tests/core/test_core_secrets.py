@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from pytest_crbench.core.secrets import passed_through, scrub, scrub_value, within_reach
+from pytest_crbench.text.secrets import passed_through, scrub, scrub_value, within_reach
 
 
 def test_secrets_go_in_every_form() -> None:

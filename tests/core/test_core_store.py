@@ -13,7 +13,8 @@ import pytest
 
 from pytest_crbench.core.errors import InfraError, ReviewerError
 from pytest_crbench.core.status import OUTSIDE_FAILURES, Status
-from pytest_crbench.core.store import Store, write_atomic
+from pytest_crbench.evaluation.store import Store
+from pytest_crbench.host.files import write_atomic
 
 FORK = multiprocessing.get_context("fork")
 

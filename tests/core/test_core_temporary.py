@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_crbench.core import temporary
 from pytest_crbench.core.errors import InfraError
+from pytest_crbench.host import temporary
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 HOLDER = """
 import time
-from pytest_crbench.core import temporary
+from pytest_crbench.host import temporary
 with temporary.folder() as made:
     (made / "tree").mkdir(mode=0o500)
     print(made, flush=True)

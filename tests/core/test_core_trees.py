@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_crbench.core import digest
-from pytest_crbench.core.trees import discard, remove, scan, writable_copy
+from pytest_crbench.host import digest
+from pytest_crbench.host.trees import discard, remove, scan, writable_copy
 
 if TYPE_CHECKING:
     from pathlib import Path

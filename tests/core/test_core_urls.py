@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_crbench.core.urls import origin, public, redact, secrets_in, split_credentials, with_credentials
+from pytest_crbench.text.urls import origin, public, redact, secrets_in, split_credentials, with_credentials
 
 
 @pytest.mark.parametrize(

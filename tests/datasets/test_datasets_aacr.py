@@ -15,10 +15,9 @@ from support.aacr import BASE, HEAD, comment, pull, write
 
 from pytest_crbench.core.errors import UsageError
 from pytest_crbench.core.model import ReviewComment
-from pytest_crbench.datasets import folder_of, open_dataset
+from pytest_crbench.datasets import folder_of, notes_of, open_dataset
 from pytest_crbench.datasets.aacr import load, read, size_of
 from pytest_crbench.datasets.aacr_schema import PullRequestEntry
-from pytest_crbench.datasets.notes import notes_of
 from pytest_crbench.datasets.problems import BrokenDatasetError
 
 #: What is known of the published data (196 pull requests, 1,505 comments).

@@ -92,7 +92,9 @@ def test_a_run_that_asks_for_it_loads_more(folder: Path, mixed: Path, cache: Pat
     """The same measure sees the difference: it is able to fail."""
     asked = ["--crbench-reviewer=human", f"--crbench-dataset={mixed}"]
     loaded = spied(folder, *asked, f"--crbench-cache={cache}", "--collect-only")
-    assert {"pydantic", "pytest_crbench.activate", "pytest_crbench.collect"} <= set(loaded["modules"])
+    assert {"pydantic", "pytest_crbench.plugin.activate", "pytest_crbench.plugin.collect"} <= set(
+        loaded["modules"]
+    )
     assert "crbench-session" in loaded["plugins"]
     # Collecting needs the datasets, not what runs them.
     assert not {"docker", "openai", "git", "jinja2", "requests"} & set(loaded["modules"])

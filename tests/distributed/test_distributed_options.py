@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from support.benchmarks import environment
 
-from pytest_crbench.options import OPTIONS
 from pytest_crbench.plugin import _SWITCHES
+from pytest_crbench.run.options import OPTIONS
 
 if TYPE_CHECKING:
     from pathlib import Path

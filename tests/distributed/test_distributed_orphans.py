@@ -10,12 +10,12 @@ import sys
 from support.benchmarks import environment
 from support.strays import processes, until
 
-from pytest_crbench.core.processes import kill_orphans
+from pytest_crbench.host.processes import kill_orphans
 
 STARTER = """
 import os, sys
 from pathlib import Path
-from pytest_crbench.core.processes import run
+from pytest_crbench.host.processes import run
 naps = f"setsid sleep {sys.argv[1]} & sleep {sys.argv[1]}"
 run(["sh", "-c", naps], cwd=Path("/"), env=dict(os.environ), timeout=600)
 """

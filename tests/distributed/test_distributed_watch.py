@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from support.benchmarks import environment
 
-from pytest_crbench.assemble import Invocation
-from pytest_crbench.core.owner import own_token
-from pytest_crbench.distributed import invocation_of_worker, to_worker
-from pytest_crbench.interrupt import must_be_there
+from pytest_crbench.host.owner import own_token
+from pytest_crbench.host.signals import must_be_there
+from pytest_crbench.plugin.distributed import invocation_of_worker, to_worker
+from pytest_crbench.run.assemble import Invocation
 
 _WORKS = """
 import sys, time
-from pytest_crbench.interrupt import interrupt_without, terminate_as_interrupt
+from pytest_crbench.host.signals import interrupt_without, terminate_as_interrupt
 
 terminate_as_interrupt()
 stop = interrupt_without(sys.argv[1])
@@ -35,7 +35,7 @@ except KeyboardInterrupt:
 
 def _token(process: subprocess.Popen[Any]) -> str:
     """What the process itself would give."""
-    give = f"from pytest_crbench.core import owner; print(owner._started({process.pid}))"
+    give = f"from pytest_crbench.host import owner; print(owner._started({process.pid}))"
     started = subprocess.run([sys.executable, "-c", give], env=environment(), capture_output=True, text=True)
     return f"{own_token().rsplit(':', 2)[0]}:{process.pid}:{started.stdout.strip()}"
 

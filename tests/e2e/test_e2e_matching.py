@@ -36,8 +36,8 @@ def test_both_scorings_of_the_bundled_pull_requests_on_the_same_reviews(
     folder: Path, tmp_path: Path, cache: Path, repo_root: Path
 ) -> None:
     """What people said, word for word but for one comment: fixed by its suggestion, matched by its words."""
-    from pytest_crbench.core.records import comment_to
     from pytest_crbench.datasets import open_dataset
+    from pytest_crbench.evaluation.records import comment_to
 
     wanted = {"humanize-4.12.1", "werkzeug-3.1.4"}
     chosen = [i for i in open_dataset("releases").instances if i.id in wanted]

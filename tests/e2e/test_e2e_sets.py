@@ -8,8 +8,8 @@ import pytest
 from support.benchmarks import Run, run, sample
 from support.endpoint import DOCKER, LOCAL
 
-from pytest_crbench.core.plan import Plan
 from pytest_crbench.datasets import open_dataset
+from pytest_crbench.evaluation.plan import Plan
 
 pytestmark = [pytest.mark.network, pytest.mark.slow]
 

@@ -43,7 +43,7 @@ def test_its_own_unit_tests_run_without_the_benchmark(vendor: Path) -> None:
 
 
 def test_its_settings_are_options_that_there_are(vendor: Path) -> None:
-    from pytest_crbench.options import OPTIONS, ini_name
+    from pytest_crbench.run.options import OPTIONS, ini_name
 
     known = {ini_name(option[0]) for option in OPTIONS}
     settings = tomllib.loads((vendor / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]

@@ -12,7 +12,7 @@ from support.benchmarks import Pull, run, write_dataset
 from support.programs import write_programs
 from support.stories import RESUME, Story, crbench_clean
 
-from pytest_crbench.reporting.results import read_rows
+from pytest_crbench.reports.results import read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,10 +10,10 @@ import pytest
 from support.openai_server import OpenAIServer, Step, answer, status
 
 from pytest_crbench.core.errors import InfraError
-from pytest_crbench.core.pool import Pool
-from pytest_crbench.llm.adapting import Adapting
-from pytest_crbench.llm.cache import CompletionCache
-from pytest_crbench.llm.client import Model
+from pytest_crbench.host.pool import Pool
+from pytest_crbench.models.adapting import Adapting
+from pytest_crbench.models.cache import CompletionCache
+from pytest_crbench.models.client import Model
 
 
 def adapting(server: OpenAIServer, cache: Path) -> Adapting:

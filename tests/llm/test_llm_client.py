@@ -13,9 +13,9 @@ import pytest
 from support.openai_server import OpenAIServer, answer, call, calls, drip, drop, hang, raw, run, status
 
 from pytest_crbench.core.errors import InfraError
-from pytest_crbench.llm.cache import CompletionCache
-from pytest_crbench.llm.client import Model
-from pytest_crbench.llm.retry import ContextLengthError, DeadlineError, Patience
+from pytest_crbench.models.cache import CompletionCache
+from pytest_crbench.models.client import Model
+from pytest_crbench.models.retry import ContextLengthError, DeadlineError, Patience
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,14 +11,15 @@ from pathlib import Path
 import pytest
 from support.benchmarks import Pull, write_dataset
 
-from pytest_crbench import assemble, lockstep, programs
 from pytest_crbench.core.errors import InfraError, UsageError
-from pytest_crbench.core.lock import LockFile, check_replayable, check_same, differences
 from pytest_crbench.core.model import Environment
-from pytest_crbench.inputs import run_inputs
+from pytest_crbench.core.settings import Settings
+from pytest_crbench.evaluation.lock import LockFile, check_replayable, check_same
+from pytest_crbench.run import assemble, lockstep, programs
+from pytest_crbench.run.inputs import run_inputs
 from pytest_crbench.sandbox.local import LocalBackend
 from pytest_crbench.sandbox.settings import SandboxSettings
-from pytest_crbench.settings import Settings
+from pytest_crbench.statistics.deviations import deviations
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def test_an_edited_file_shows_where_it_counts(settings: Settings) -> None:
     folder = Path(settings.dataset[0]) / "first"
 
     def places(section: str = "instances") -> set[str]:
-        return {d.where for d in differences(before, inputs(settings), (section,))}
+        return {d.where for d in deviations(before, inputs(settings), (section,))}
 
     test = folder / "test_price.py"
     source = test.read_text()
@@ -147,8 +148,8 @@ def test_a_lock_file_that_cannot_be_read_says_what_to_do(tmp_path: Path) -> None
 
 
 def test_a_comparison_refuses_other_limits_and_tells_other_versions(settings: Settings) -> None:
-    from pytest_crbench.core.compare import differing, remarks
-    from pytest_crbench.core.results import Results
+    from pytest_crbench.statistics.compare import differing, remarks
+    from pytest_crbench.statistics.results import Results
 
     first = Results({}, (), lock=inputs(settings))
     other = Results({}, (), lock=inputs(replace(settings, memory=2**30)))

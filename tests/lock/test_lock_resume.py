@@ -78,13 +78,13 @@ def package_copy(place: Path, file: str, before: str, after: str) -> dict[str, s
 
 
 def test_the_lock_file_is_complete_and_follows_its_schema(finished: Recorded, repo_root: Path) -> None:
-    from pytest_crbench.reporting.lock_schema import LockFileContent, json_schema
+    from pytest_crbench.reports.lock_schema import LockFileContent, json_schema
 
     lock = finished.lock()
     LockFileContent.model_validate(lock)
     published = json.loads((repo_root / "docs" / "lock.schema.json").read_text("utf-8"))
     assert published == json_schema(), (
-        "run: python -m pytest_crbench.reporting.lock_schema > docs/lock.schema.json"
+        "run: python -m pytest_crbench.reports.lock_schema > docs/lock.schema.json"
     )
     assert set(lock["instances"]) == {"small::first", "small::second"}
     # Two workers built or found one environment and both noted it.
@@ -127,7 +127,7 @@ def test_another_version_of_this_package_and_another_prompt_are_refused(
 ) -> None:
     version = pytest_crbench.__version__
     changed = package_copy(tmp_path / "other", "__init__.py", version, version + ".post1")
-    prompt = tmp_path / "other/pytest_crbench/prompts/agent_system.j2"
+    prompt = tmp_path / "other/pytest_crbench/models/prompts/agent_system.j2"
     prompt.write_text(prompt.read_text("utf-8") + "Be quick.\n")
     done = recorded.resume(env=changed)
     refused(

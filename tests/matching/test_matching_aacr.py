@@ -11,10 +11,10 @@ from support.matching import task, task_of
 
 from pytest_crbench.core.model import Instance, ReviewComment
 from pytest_crbench.datasets import open_dataset
-from pytest_crbench.matching.exact import ExactMeaning
-from pytest_crbench.matching.legacy import LegacyMatcher, LegacyMeaning
-from pytest_crbench.matching.match import CommentMatcher
-from pytest_crbench.matching.place import FileLevel, Rules
+from pytest_crbench.scoring.matching.exact import ExactMeaning
+from pytest_crbench.scoring.matching.legacy import LegacyMatcher, LegacyMeaning
+from pytest_crbench.scoring.matching.match import CommentMatcher
+from pytest_crbench.scoring.matching.place import FileLevel, Rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

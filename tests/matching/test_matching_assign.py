@@ -12,9 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pytest_crbench.core.errors import UsageError
-from pytest_crbench.matching import assign as module
-from pytest_crbench.matching.assign import assign
-from pytest_crbench.matching.place import FILE_DISTANCE, Candidate
+from pytest_crbench.scoring.matching import assign as module
+from pytest_crbench.scoring.matching.assign import assign
+from pytest_crbench.scoring.matching.place import FILE_DISTANCE, Candidate
 
 pytest.importorskip("scipy")
 

@@ -14,15 +14,16 @@ import pytest
 from support.matching import comment, task
 from support.openai_server import OpenAIServer, vectors
 
-from pytest_crbench.calibrations import threshold_of
 from pytest_crbench.cli import main as crbench
 from pytest_crbench.core.errors import UsageError
-from pytest_crbench.core.results import Results
-from pytest_crbench.matchers import make_matcher
-from pytest_crbench.matching.calibration import calibrate
-from pytest_crbench.matching.paraphrase import paraphrase
-from pytest_crbench.reporting.lines import notes
-from pytest_crbench.settings import Settings, read
+from pytest_crbench.core.settings import Settings
+from pytest_crbench.reports.lines import notes
+from pytest_crbench.run.settings import read
+from pytest_crbench.scoring.matching.calibration import calibrate
+from pytest_crbench.scoring.matching.calibrations import threshold_of
+from pytest_crbench.scoring.matching.matchers import make_matcher
+from pytest_crbench.scoring.matching.paraphrase import paraphrase
+from pytest_crbench.statistics.results import Results
 
 PLACES = ("cache", "parser", "socket", "queue", "report", "session", "filter", "index", "budget", "router")
 WRONG = ("leaks a handle", "drops the last row", "never expires", "rounds down", "blocks the event loop")
@@ -111,7 +112,7 @@ def test_without_a_threshold_a_run_is_refused_with_the_command_that_finds_one(
 def test_the_threshold_fits_the_model_and_the_record_says_where_it_is_from(
     server: OpenAIServer, tmp_path: Path, data: Path
 ) -> None:
-    from pytest_crbench.record import _matcher
+    from pytest_crbench.run.record import _matcher
 
     file = tmp_path / "mine.json"
     assert (

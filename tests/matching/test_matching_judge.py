@@ -15,16 +15,16 @@ from support.openai_server import OpenAIServer, Step, answer, drop, raw, status,
 
 from pytest_crbench.core.errors import InfraError, UsageError
 from pytest_crbench.core.model import ReviewComment
-from pytest_crbench.llm.cache import CompletionCache
-from pytest_crbench.llm.client import Model
-from pytest_crbench.llm.ledger import Ledger
-from pytest_crbench.llm.retry import Patience
-from pytest_crbench.matchers import asker, make_classifier, make_matcher
-from pytest_crbench.matching.asking import CONCURRENCY
-from pytest_crbench.matching.classify import CATEGORIES, Classifier
-from pytest_crbench.matching.judge import SCHEMA, JudgeMeaning, verdict
-from pytest_crbench.matching.meaning import Pair
-from pytest_crbench.settings import Settings
+from pytest_crbench.core.settings import Settings
+from pytest_crbench.models.cache import CompletionCache
+from pytest_crbench.models.client import Model
+from pytest_crbench.models.ledger import Ledger
+from pytest_crbench.models.retry import Patience
+from pytest_crbench.scoring.matching.asking import CONCURRENCY
+from pytest_crbench.scoring.matching.classify import CATEGORIES, Classifier
+from pytest_crbench.scoring.matching.judge import SCHEMA, JudgeMeaning, verdict
+from pytest_crbench.scoring.matching.matchers import asker, make_classifier, make_matcher
+from pytest_crbench.scoring.matching.meaning import Pair
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,12 +12,12 @@ from support.matching import comment, matched, task
 
 from pytest_crbench.core.errors import InfraError
 from pytest_crbench.core.matching import Match
-from pytest_crbench.matching.asking import Reply
-from pytest_crbench.matching.exact import ExactMeaning
-from pytest_crbench.matching.legacy import LegacyJudge, LegacyMatcher, LegacyMeaning, reads_as_yes
-from pytest_crbench.matching.match import CommentMatcher
-from pytest_crbench.matching.place import Rules
 from pytest_crbench.reviewers.formats import HeadFiles, ParseContext, parse
+from pytest_crbench.scoring.matching.asking import Reply
+from pytest_crbench.scoring.matching.exact import ExactMeaning
+from pytest_crbench.scoring.matching.legacy import LegacyJudge, LegacyMatcher, LegacyMeaning, reads_as_yes
+from pytest_crbench.scoring.matching.match import CommentMatcher
+from pytest_crbench.scoring.matching.place import Rules
 
 EXACT = LegacyMeaning(ExactMeaning())
 PLAIN = LegacyMatcher(EXACT)

@@ -12,10 +12,10 @@ from support.matching import comment, matched, task
 
 from pytest_crbench.core.matching import Match
 from pytest_crbench.core.model import ReviewComment
-from pytest_crbench.matching.exact import ExactMeaning
-from pytest_crbench.matching.match import CommentMatcher
-from pytest_crbench.matching.meaning import Compared
-from pytest_crbench.matching.place import FILE_DISTANCE, Rules
+from pytest_crbench.scoring.matching.exact import ExactMeaning
+from pytest_crbench.scoring.matching.match import CommentMatcher
+from pytest_crbench.scoring.matching.meaning import Compared
+from pytest_crbench.scoring.matching.place import FILE_DISTANCE, Rules
 
 pytest.importorskip("scipy")
 

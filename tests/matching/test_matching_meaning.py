@@ -8,9 +8,9 @@ import pytest
 from support.matching import comment
 
 from pytest_crbench.core.errors import InfraError
-from pytest_crbench.matching.embedding import EmbeddingMeaning
-from pytest_crbench.matching.exact import ExactMeaning
-from pytest_crbench.matching.meaning import Pair, in_full
+from pytest_crbench.scoring.matching.embedding import EmbeddingMeaning
+from pytest_crbench.scoring.matching.exact import ExactMeaning
+from pytest_crbench.scoring.matching.meaning import Pair, in_full
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,13 +10,13 @@ from support.aacr import comment, pull, write
 from support.offline import Says, offline
 
 from pytest_crbench.core.errors import InfraError, ReviewerError, UsageError
-from pytest_crbench.core.gate import decide, make_gate
 from pytest_crbench.core.model import Review, ReviewComment
-from pytest_crbench.core.results import Results
-from pytest_crbench.core.row import from_row, to_row
-from pytest_crbench.core.score import summarise
 from pytest_crbench.core.status import Status
-from pytest_crbench.reporting.agreement import agreement_lines
+from pytest_crbench.reports.agreement import agreement_lines
+from pytest_crbench.statistics.gate import decide, make_gate
+from pytest_crbench.statistics.results import Results
+from pytest_crbench.statistics.row import from_row, to_row
+from pytest_crbench.statistics.score import summarise
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,7 @@ from support.matching import comment
 
 from pytest_crbench.core.errors import UsageError
 from pytest_crbench.core.model import ReviewComment
-from pytest_crbench.matching.place import FILE_DISTANCE, Rules, candidates, is_placeless
+from pytest_crbench.scoring.matching.place import FILE_DISTANCE, Rules, candidates, is_placeless
 
 RENAMED = {"old.py": "new.py"}
 

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.offline import Says, offline
 
-from pytest_crbench.core.gate import decide, make_gate
 from pytest_crbench.core.model import Review, ReviewComment
 from pytest_crbench.reviewers.builtin import HumanReviewer
+from pytest_crbench.statistics.gate import decide, make_gate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from pytest_crbench.core.model import Instance
-    from pytest_crbench.core.score import Summary
+    from pytest_crbench.statistics.score import Summary
 
 
 def numbers(summary: Summary) -> dict[str, Any]:

@@ -93,7 +93,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(installed: Installed, repo
     wanted = shipped(repo_root / "pytest_crbench", "pytest_crbench/")
     wanted |= shipped(repo_root / "instances", "pytest_crbench/_instances/")
     assert {name for name in names if name.startswith("pytest_crbench/")} == wanted
-    for needed in ("py.typed", "prompts/agent_system.j2", "sandbox/templates/user.Dockerfile.j2"):
+    for needed in ("py.typed", "models/prompts/agent_system.j2", "sandbox/templates/user.Dockerfile.j2"):
         assert f"pytest_crbench/{needed}" in names
     assert any(name.startswith(f"{metadata}/") and name.endswith("/LICENSE") for name in names)
 

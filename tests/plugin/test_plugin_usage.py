@@ -60,7 +60,7 @@ def test_a_bad_instance_file_names_file_and_key(folder: Path, mixed: Path, cache
 
 
 def test_every_option_has_an_ini_twin(folder: Path, mixed: Path, cache: Path) -> None:
-    from pytest_crbench.options import OPTIONS, ini_name
+    from pytest_crbench.run.options import OPTIONS, ini_name
 
     listed = run(folder, None, cache, "--help").output
     for name, *_ in OPTIONS:

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_crbench.core.model import Key, Verdict
-from pytest_crbench.core.results import Results
 from pytest_crbench.core.status import Status
+from pytest_crbench.statistics.results import Results
 
 #: Statuses of the checks of each pull request, p and m; one letter per check.
 OUTCOMES = "p m mm pm m m p mpm p m m p m mm p m m mmm m p m m p mm m mp m m p pm"

@@ -10,16 +10,16 @@ import pytest
 from report_runs import broken, run_of, verdicts
 
 from pytest_crbench.commands import compare, gate, tables
-from pytest_crbench.core.gate import decide, make_gate
 from pytest_crbench.core.status import Status
-from pytest_crbench.reporting.markdown import markdown
-from pytest_crbench.reporting.results import document, read_results, write_results
-from pytest_crbench.reporting.table import table
+from pytest_crbench.reports.markdown import markdown
+from pytest_crbench.reports.results import document, read_results, write_results
+from pytest_crbench.reports.table import table
+from pytest_crbench.statistics.gate import decide, make_gate
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pytest_crbench.core.results import Results
+    from pytest_crbench.statistics.results import Results
 
 
 def crbench(*argv: object) -> int:

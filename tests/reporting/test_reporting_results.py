@@ -11,19 +11,19 @@ import pytest
 from report_runs import broken, run_of, verdicts
 
 from pytest_crbench.core.errors import InfraError, UsageError
-from pytest_crbench.core.gate import decide, make_gate
 from pytest_crbench.core.model import Key
 from pytest_crbench.core.status import Status
-from pytest_crbench.reporting import results as module
-from pytest_crbench.reporting.markdown import markdown
-from pytest_crbench.reporting.results import append_row, document, read_results, read_rows, write_results
-from pytest_crbench.reporting.schema import json_schema
-from pytest_crbench.reporting.table import table
+from pytest_crbench.reports import results as module
+from pytest_crbench.reports.markdown import markdown
+from pytest_crbench.reports.results import append_row, document, read_results, read_rows, write_results
+from pytest_crbench.reports.schema import json_schema
+from pytest_crbench.reports.table import table
+from pytest_crbench.statistics.gate import decide, make_gate
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pytest_crbench.core.results import Results
+    from pytest_crbench.statistics.results import Results
 
 
 def written(results: Results, **gate: Any) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def mixed() -> Results:
 def test_published_schema_is_current(repo_root: Path) -> None:
     published = json.loads((repo_root / "docs" / "results.schema.json").read_text(encoding="utf-8"))
     assert published == json_schema(), (
-        "run: python -m pytest_crbench.reporting.schema > docs/results.schema.json"
+        "run: python -m pytest_crbench.reports.schema > docs/results.schema.json"
     )
     jsonschema.Draft202012Validator.check_schema(published)
 

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_runs import broken, run_of, verdicts
 
-from pytest_crbench.core.gate import decide, make_gate
 from pytest_crbench.core.model import Key
 from pytest_crbench.core.status import Status
-from pytest_crbench.reporting.markdown import markdown
-from pytest_crbench.reporting.results import document
-from pytest_crbench.reporting.table import table, verdict_line
+from pytest_crbench.reports.markdown import markdown
+from pytest_crbench.reports.results import document
+from pytest_crbench.reports.table import table, verdict_line
+from pytest_crbench.statistics.gate import decide, make_gate
 
 GOLDEN = Path(__file__).parent / "table.golden.txt"
 

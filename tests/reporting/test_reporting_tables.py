@@ -10,11 +10,11 @@ from support.offline import Says, offline
 
 from pytest_crbench.cli import main as crbench
 from pytest_crbench.core.model import Key, Review, ReviewComment, Verdict
-from pytest_crbench.core.results import Results
-from pytest_crbench.core.row import IDENTITY
 from pytest_crbench.core.status import Status
-from pytest_crbench.reporting.results import write_results
-from pytest_crbench.reporting.tables_tests import hidden_test_tables
+from pytest_crbench.reports.results import write_results
+from pytest_crbench.reports.tables_tests import hidden_test_tables
+from pytest_crbench.statistics.results import Results
+from pytest_crbench.statistics.row import IDENTITY
 
 NOTES = (("The price is wrong.", 10, "Diff Level"), ("The tax is wrong.", 20, "Repo Level"))
 

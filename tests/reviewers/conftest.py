@@ -18,8 +18,8 @@ from pytest_crbench.core.model import (
     ReviewComment,
     Source,
 )
+from pytest_crbench.core.reviewer import ReviewTask
 from pytest_crbench.reviewers.formats import HeadFiles, ParseContext
-from pytest_crbench.reviewers.protocol import ReviewTask
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 

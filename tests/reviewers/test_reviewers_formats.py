@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_crbench.matching.meaning import said
 from pytest_crbench.reviewers.formats import PARSERS, HeadFiles, ParseContext, Parsed, Unreadable, parse
 from pytest_crbench.reviewers.formats.edits import Edit, Lines, as_lines
+from pytest_crbench.scoring.matching.meaning import said
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,9 +14,9 @@ from support.images import BASE_IMAGE, image, packed
 from support.registry import registry
 
 from pytest_crbench.core.errors import InfraError, ReviewerError, UsageError
+from pytest_crbench.core.sandbox import Limits
 from pytest_crbench.reviewers.load import ReviewerOptions, load
 from pytest_crbench.sandbox.enclosure import DockerEnclosure
-from pytest_crbench.sandbox.protocol import Limits
 from pytest_crbench.sandbox.settings import SandboxSettings
 
 if TYPE_CHECKING:

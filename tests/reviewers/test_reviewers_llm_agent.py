@@ -14,13 +14,13 @@ import pytest
 from support.agent_tasks import CopySandbox
 from support.openai_server import OpenAIServer, Step, answer, run, status
 
-from pytest_crbench.core import digest
 from pytest_crbench.core.errors import InfraError, ReviewerError
 from pytest_crbench.core.model import Tree
-from pytest_crbench.llm_reviewers import make_llm_reviewer
+from pytest_crbench.core.reviewer import Reviewer, ReviewTask
+from pytest_crbench.core.settings import Settings
+from pytest_crbench.host import digest
 from pytest_crbench.reviewers.llm.agent_reviewer import TRAJECTORY
-from pytest_crbench.reviewers.protocol import Reviewer, ReviewTask
-from pytest_crbench.settings import Settings
+from pytest_crbench.reviewers.llm.load import make_llm_reviewer
 
 if TYPE_CHECKING:
     from conftest import Project

@@ -13,15 +13,15 @@ import pytest
 from support.openai_server import OpenAIServer, Step, answer, hang, status
 from support.reviewing import asked_about, block, by_file, question
 
-from pytest_crbench.core import digest
 from pytest_crbench.core.errors import InfraError, ReviewerError, UsageError
-from pytest_crbench.core.hunks import hunks
 from pytest_crbench.core.model import PullRequest, Review, Tree
-from pytest_crbench.llm_reviewers import make_llm_reviewer
+from pytest_crbench.core.reviewer import Reviewer, ReviewTask
+from pytest_crbench.core.settings import Settings
+from pytest_crbench.host import digest
 from pytest_crbench.reviewers.llm import hunk_reviewer
+from pytest_crbench.reviewers.llm.load import make_llm_reviewer
 from pytest_crbench.reviewers.llm.prompt import hunk_messages
-from pytest_crbench.reviewers.protocol import Reviewer, ReviewTask
-from pytest_crbench.settings import Settings
+from pytest_crbench.text.hunks import hunks
 
 if TYPE_CHECKING:
     from conftest import Project

@@ -14,10 +14,10 @@ from support.reviewing import by_file, question, snippets
 
 from pytest_crbench.core.matching import MatchTask
 from pytest_crbench.core.model import ReviewComment
-from pytest_crbench.llm_reviewers import make_llm_reviewer
-from pytest_crbench.matchers import make_matcher
-from pytest_crbench.models import embeddings
-from pytest_crbench.settings import Settings
+from pytest_crbench.core.settings import Settings
+from pytest_crbench.models.load import embeddings
+from pytest_crbench.reviewers.llm.load import make_llm_reviewer
+from pytest_crbench.scoring.matching.matchers import make_matcher
 
 if TYPE_CHECKING:
     from conftest import Project

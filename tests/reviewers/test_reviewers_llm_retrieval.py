@@ -15,12 +15,12 @@ from support.openai_server import OpenAIServer, Step, answer, raw, status, vecto
 from support.reviewing import asked_about, by_file, question, snippets
 
 from pytest_crbench.core.errors import InfraError, UsageError
-from pytest_crbench.llm_reviewers import make_llm_reviewer
-from pytest_crbench.retrieval import index
+from pytest_crbench.core.reviewer import Reviewer, ReviewTask
+from pytest_crbench.core.settings import Settings
+from pytest_crbench.models.retrieval import index
 from pytest_crbench.reviewers.llm import hunk_reviewer
 from pytest_crbench.reviewers.llm.hunk_reviewer import RECORD
-from pytest_crbench.reviewers.protocol import Reviewer, ReviewTask
-from pytest_crbench.settings import Settings
+from pytest_crbench.reviewers.llm.load import make_llm_reviewer
 
 if TYPE_CHECKING:
     from conftest import Project

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_crbench.core.records import comment_from, comment_to, review_counts
+from pytest_crbench.evaluation.records import comment_from, comment_to, review_counts
 from pytest_crbench.reviewers.child import native
 from pytest_crbench.reviewers.formats import ParseContext, Unreadable, parse
 from pytest_crbench.reviewers.reading import read_review

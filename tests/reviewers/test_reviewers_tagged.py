@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_crbench.core.hunks import Hunk, hunks
 from pytest_crbench.reviewers.formats import ParseContext, Unreadable, parse
 from pytest_crbench.reviewers.formats.tagged import HUNK_FIELDS, read, unfenced
 from pytest_crbench.reviewers.llm.places import AMBIGUOUS, NOT_FOUND, locate
+from pytest_crbench.text.hunks import Hunk, hunks
 
 BLOCK = "<diff>\n+x = 1\n</diff>\n<side>right</side>\n<note>\nWrong.\n</note>\n"
 WHOLE = {"diff": "+x = 1", "side": "right", "note": "Wrong."}

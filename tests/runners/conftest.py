@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from pytest_crbench.core import digest
 from pytest_crbench.core.model import Check, Environment, File, ReviewComment, Tree
-from pytest_crbench.runners.protocol import Observation
-from pytest_crbench.runners.pytest_runner import PytestRunner
+from pytest_crbench.core.runner import Observation
+from pytest_crbench.core.sandbox import Limits
+from pytest_crbench.host import digest
 from pytest_crbench.sandbox.choose import choose
-from pytest_crbench.sandbox.protocol import Limits
 from pytest_crbench.sandbox.settings import SandboxSettings, settings_from_environment
+from pytest_crbench.scoring.tests.pytest_runner import PytestRunner
 
 HIDDEN = "from shop.tax import tax\n\n\ndef test_tax():\n    assert tax() == 'right'\n"
 RIGHT = "def tax():\n    return 'right'\n"

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import secrets
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_crbench.core.decide import check_head, verdict_of
 from pytest_crbench.core.model import Environment, File
 from pytest_crbench.core.status import Status
-from pytest_crbench.runners import pytest_runner
-from pytest_crbench.runners.pytest_runner import PytestRunner
 from pytest_crbench.sandbox.local import LocalBackend
 from pytest_crbench.sandbox.settings import SandboxSettings, settings_from_environment
+from pytest_crbench.scoring.tests import pytest_runner
+from pytest_crbench.scoring.tests.decide import check_head, verdict_of
+from pytest_crbench.scoring.tests.pytest_runner import PytestRunner
 
 RIGHT = ("shop/tax.py", "def tax():\n    return 'right'\n")
 
@@ -178,7 +179,17 @@ def test_odd_paths_of_the_cache_without_bubblewrap(bench: Any, cache: Path, tmp_
     assert verdict_of(bench.observe(RIGHT, backend=backend)) == (Status.PASSED, "")
 
 
-def test_the_version_covers_every_module_that_decides() -> None:
+def test_another_module_that_decides_is_another_version(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     package = Path(pytest_runner.__file__).parent
-    decide = {file.name for file in package.glob("*.py")} - {"__init__.py", "protocol.py"}
-    assert set(pytest_runner._DECIDES) == decide
+    copy = tmp_path / "tests"
+    shutil.copytree(package, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(pytest_runner, "__file__", str(copy / "pytest_runner.py"))
+    version = pytest_runner._version.__wrapped__
+    known = {version()}
+    for name in ("decide.py", "observe.py", "inside/recorder.py"):
+        with (copy / name).open("a") as stream:
+            stream.write("# more\n")
+        known.add(version())
+    assert len(known) == 4

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_crbench.core import digest
 from pytest_crbench.core.model import Environment, Tree
-from pytest_crbench.sandbox.protocol import Limits
+from pytest_crbench.core.sandbox import Limits
+from pytest_crbench.host import digest
 from pytest_crbench.sandbox.settings import SandboxSettings, settings_from_environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-    from pytest_crbench.sandbox.protocol import Backend, EnvironmentRef, Sandbox
+    from pytest_crbench.core.sandbox import Backend, EnvironmentRef, Sandbox
 
 BASE_IMAGE = os.environ.get("CRBENCH_TEST_BASE_IMAGE", "crbench-base:bookworm")
 WANTED = Environment(requirements=("markupsafe",), as_of="2024-06-01")

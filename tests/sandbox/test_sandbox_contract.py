@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.memory import growing_at_most
 
-from pytest_crbench.core import digest
 from pytest_crbench.core.errors import InfraError
-from pytest_crbench.sandbox.protocol import File, Limits
+from pytest_crbench.core.sandbox import File, Limits
+from pytest_crbench.host import digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable

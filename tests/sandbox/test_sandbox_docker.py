@@ -19,15 +19,15 @@ import pytest
 from support.images import packed
 
 from pytest_crbench.core.errors import InfraError
-from pytest_crbench.core.indexes import IndexSettings
 from pytest_crbench.core.model import Environment, File, Tree
-from pytest_crbench.core.processes import SESSION_VARIABLE
+from pytest_crbench.core.sandbox import Limits
+from pytest_crbench.host.indexes import IndexSettings
+from pytest_crbench.host.processes import SESSION_VARIABLE
 from pytest_crbench.sandbox import image
 from pytest_crbench.sandbox.choose import choose
 from pytest_crbench.sandbox.clean import clean
 from pytest_crbench.sandbox.docker import DockerBackend
 from pytest_crbench.sandbox.engine import connect
-from pytest_crbench.sandbox.protocol import Limits
 
 if TYPE_CHECKING:
     import io
@@ -176,7 +176,7 @@ def test_containers_of_a_dead_owner_are_reaped_and_others_are_not(docker_kit: An
         "from pathlib import Path\n"
         "from pytest_crbench.core.model import Tree\n"
         "from pytest_crbench.sandbox.choose import choose\n"
-        "from pytest_crbench.sandbox.protocol import *\n"
+        "from pytest_crbench.core.sandbox import *\n"
         "from pytest_crbench.sandbox.settings import SandboxSettings\n"
         "from pytest_crbench.sandbox.image import Built\n"
         f"s=SandboxSettings(cache=Path({str(settings.cache)!r}),session={session!r})\n"
@@ -202,7 +202,7 @@ def test_a_session_can_be_reaped_by_name(docker_kit: Any, client: APIClient) -> 
 
 
 def test_an_image_that_was_removed_is_built_again(docker_kit: Any, client: APIClient, tmp_path: Path) -> None:
-    from pytest_crbench.core import digest
+    from pytest_crbench.host import digest
 
     (tmp_path / "only").write_text(uuid.uuid4().hex)
     tree = Tree(tmp_path, digest.of_tree(tmp_path))
@@ -346,7 +346,7 @@ def test_an_editable_installation_is_a_link_to_the_tree_and_changes_nothing_ther
     docker_kit: Any, tmp_path: Path
 ) -> None:
     """What an installation leaves in the tree would look like an agent's work."""
-    from pytest_crbench.core import digest
+    from pytest_crbench.host import digest
 
     root = tmp_path / "tree"
     (root / "src" / "edited").mkdir(parents=True)
@@ -384,7 +384,7 @@ def test_an_editable_installation_is_a_link_to_the_tree_and_changes_nothing_ther
 def test_an_editable_installation_has_metadata(
     docker_kit: Any, tmp_path: Path, files: dict[str, str], version: str, shown: bytes
 ) -> None:
-    from pytest_crbench.core import digest
+    from pytest_crbench.host import digest
 
     for name, text in {**files, "edited.py": ""}.items():
         (tmp_path / name).write_text(text)
@@ -397,7 +397,7 @@ def test_an_editable_installation_has_metadata(
 
 
 def test_a_build_that_fails_shows_the_end_of_its_log(docker_kit: Any, tmp_path: Path) -> None:
-    from pytest_crbench.core import digest
+    from pytest_crbench.host import digest
 
     noise = "print('noise\\n' * 2000)\n"
     (tmp_path / "setup.py").write_text(

@@ -19,9 +19,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_crbench.core import digest
 from pytest_crbench.core.errors import InfraError, InvalidInstanceError, UsageError
 from pytest_crbench.core.model import File
+from pytest_crbench.host import digest
 from pytest_crbench.sandbox import archive, beneath, indexes, interpreters, owner
 from pytest_crbench.sandbox.choose import choose
 from pytest_crbench.sandbox.local import LocalBackend
@@ -265,7 +265,7 @@ def test_a_killed_owners_folder_and_processes_are_reaped(
         "import sys\nfrom pathlib import Path\n"
         "from pytest_crbench.core.model import Tree\n"
         "from pytest_crbench.sandbox.local import *\n"
-        "from pytest_crbench.sandbox.protocol import *\n"
+        "from pytest_crbench.core.sandbox import *\n"
         "from pytest_crbench.sandbox.settings import SandboxSettings\n"
         f"b=LocalBackend(SandboxSettings(cache=Path({str(some.cache)!r}),session='s'),'')\n"
         "e=EnvironmentRef('d','3',(),LocalEnvironment(Path('/usr'),Interpreter('3','p','/usr','m','glibc')))\n"

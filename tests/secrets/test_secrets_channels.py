@@ -25,7 +25,7 @@ from support.index_server import Index, serve
 from support.openai_server import OpenAIServer, Step, answer, status
 from support.openai_server import run as command
 
-from pytest_crbench.core.secrets import REDACTED
+from pytest_crbench.text.secrets import REDACTED
 
 pytestmark = [pytest.mark.network, pytest.mark.slow]
 

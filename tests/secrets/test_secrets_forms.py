@@ -13,9 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_crbench.core import processes, secrets
 from pytest_crbench.core.errors import InfraError
-from pytest_crbench.core.secrets import (
+from pytest_crbench.evaluation.store import Store
+from pytest_crbench.host import processes
+from pytest_crbench.host.files import append_line, write_atomic, write_json
+from pytest_crbench.run.settings import read
+from pytest_crbench.sandbox.output import Kept
+from pytest_crbench.sandbox.registries import registry_secrets
+from pytest_crbench.text import secrets
+from pytest_crbench.text.printable import clip, printable
+from pytest_crbench.text.secrets import (
     REDACTED,
     in_text,
     known,
@@ -25,11 +32,6 @@ from pytest_crbench.core.secrets import (
     scrubbed_patch,
     scrubbed_value,
 )
-from pytest_crbench.core.store import Store, append_line, write_atomic, write_json
-from pytest_crbench.core.text import clip, printable
-from pytest_crbench.sandbox.output import Kept
-from pytest_crbench.sandbox.registries import registry_secrets
-from pytest_crbench.settings import read
 
 KEY = 'k3y-"4711\\abc/def+ghi=jkl'
 
@@ -147,7 +149,7 @@ def test_every_door(key: str, tmp_path: Path) -> None:
 
 
 def test_log_records_of_other_packages(key: str) -> None:
-    from pytest_crbench.scrubbing import ScrubPlugin
+    from pytest_crbench.plugin.scrubbing import ScrubPlugin
 
     before = logging.getLogRecordFactory()
     plugin, stream = ScrubPlugin(), io.StringIO()

@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.archives import sdist, zipped
 
-from pytest_crbench.core import digest
 from pytest_crbench.core.errors import InvalidInstanceError
-from pytest_crbench.core.trees import discard
+from pytest_crbench.host import digest
+from pytest_crbench.host.trees import discard
 from pytest_crbench.sources.archives import unpack
 from pytest_crbench.sources.writer import Bounds, TreeWriter
 

@@ -13,12 +13,12 @@ import pytest
 from support.archives import sdist
 from support.index_server import Index, serve
 
-from pytest_crbench.core import digest
 from pytest_crbench.core.errors import InfraError, InvalidInstanceError
-from pytest_crbench.core.indexes import IndexSettings
 from pytest_crbench.core.model import Artifact, Source
-from pytest_crbench.core.trees import discard, stamp
 from pytest_crbench.datasets import open_dataset
+from pytest_crbench.host import digest
+from pytest_crbench.host.indexes import IndexSettings
+from pytest_crbench.host.trees import discard, stamp
 from pytest_crbench.sources import fetch
 
 ARCHIVE = sdist(*((f"demo-1/m{n}.py", f"n = {n}\n".encode()) for n in range(50)))
@@ -150,7 +150,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from pytest_crbench.core.model import Artifact, Source
-from pytest_crbench.core.indexes import IndexSettings
+from pytest_crbench.host.indexes import IndexSettings
 from pytest_crbench.sources import fetch
 cache, url, sha = sys.argv[1:]
 side = Artifact("demo-1.tar.gz", sha)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_crbench.core import digest
 from pytest_crbench.core.errors import InfraError, InvalidInstanceError
 from pytest_crbench.core.model import Source
+from pytest_crbench.host import digest
 from pytest_crbench.sources import fetch
 
 if TYPE_CHECKING:

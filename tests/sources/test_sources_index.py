@@ -11,8 +11,8 @@ from support.archives import sdist
 from support.index_server import Index, serve
 
 from pytest_crbench.core.errors import InfraError, InvalidInstanceError
-from pytest_crbench.core.indexes import IndexSettings
 from pytest_crbench.core.model import Artifact, Source
+from pytest_crbench.host.indexes import IndexSettings
 from pytest_crbench.sources import fetch
 from pytest_crbench.sources.http import Client, Patience
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from support.git_server import Repo, git_daemon, git_http, has_daemon, silent, static_http
 
-from pytest_crbench.core import digest
 from pytest_crbench.core.errors import InfraError
 from pytest_crbench.core.model import Source, Trees
+from pytest_crbench.host import digest
 from pytest_crbench.sources import fetch, mirror
 
 

@@ -1,6 +1,6 @@
 """Tasks for coding agents: a real two-commit repository, a real capture, and a sandbox.
 
-`CopySandbox` is the least that keeps the promises of `sandbox.protocol.Sandbox` to an agent: commands run for
+`CopySandbox` is the least that keeps the promises of `core.sandbox.Sandbox` to an agent: commands run for
 real, in a copy of the tree, with a time limit that kills what they started. It isolates nothing.
 """
 
@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_crbench.agents.protocol import AgentTask
-from pytest_crbench.core import digest, processes
+from pytest_crbench.core.agent import AgentTask
 from pytest_crbench.core.errors import InfraError
 from pytest_crbench.core.model import PullRequest, Review, ReviewComment, Tree, Trees
-from pytest_crbench.sandbox.protocol import ExecResult, File
+from pytest_crbench.core.sandbox import ExecResult, File
+from pytest_crbench.host import digest, processes
 from pytest_crbench.workspace.repository import build
 from pytest_crbench.workspace.revision import capture
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from pytest_crbench.sandbox.protocol import Sandbox
+    from pytest_crbench.core.sandbox import Sandbox
 
 Files = dict[str, "bytes | str"]
 

@@ -10,10 +10,7 @@ from typing import Any
 
 import pytest
 
-from pytest_crbench.core import digest
 from pytest_crbench.core.errors import StageError
-from pytest_crbench.core.evaluate import Evaluator, Parts, Places
-from pytest_crbench.core.hidden_tests import HiddenTests
 from pytest_crbench.core.model import (
     Changes,
     Check,
@@ -25,10 +22,13 @@ from pytest_crbench.core.model import (
     Tree,
     Trees,
 )
+from pytest_crbench.core.sandbox import ExecResult, Limits, Sandbox
 from pytest_crbench.core.status import Status
-from pytest_crbench.core.store import Store
-from pytest_crbench.runners.pytest_runner import PytestRunner
-from pytest_crbench.sandbox.protocol import ExecResult, Limits, Sandbox
+from pytest_crbench.evaluation.context import Parts, Places
+from pytest_crbench.evaluation.evaluator import Evaluator
+from pytest_crbench.evaluation.store import Store
+from pytest_crbench.host import digest
+from pytest_crbench.scoring.tests.hidden_tests import HiddenTests, HiddenTestScoring
 
 #: The pull request's head: ``tax()`` is wrong, and the hidden test wants it right.
 HEAD = {"shop/__init__.py": "", "shop/tax.py": "def tax():\n    return 'wrong'\n"}
@@ -98,7 +98,7 @@ class Arena:
             reviewer=None,  # type: ignore[arg-type]
             agent=None,  # type: ignore[arg-type]
             backend=self.backend,
-            runners={"pytest": PytestRunner()},
+            scorings={"tests": HiddenTestScoring()},
             trees=lambda *_given: Trees(tree, tree),
             workspace=unused,
             capture=unused,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pytest_crbench.core import digest
 from pytest_crbench.core.model import Tree
+from pytest_crbench.host import digest
 
 _PYTHON = '''\
 """Orders of a shop."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_crbench.core import digest
 from pytest_crbench.core.model import Tree, Trees
+from pytest_crbench.host import digest
 from pytest_crbench.workspace.repository import build
 
 if TYPE_CHECKING:

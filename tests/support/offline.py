@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_crbench import assemble
 from pytest_crbench.agents.none import NoAgent
-from pytest_crbench.core.results import Results
+from pytest_crbench.evaluation.plan import plan_of
+from pytest_crbench.run import assemble
+from pytest_crbench.run.settings import read
 from pytest_crbench.sandbox.absent import AbsentBackend
-from pytest_crbench.settings import read
+from pytest_crbench.statistics.results import Results
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +44,7 @@ def offline(folder: Path, reviewer: Any, **options: Any) -> Results:
     invocation = assemble.Invocation(folder / "run", "session", "none", scorings=("matching",))
     evaluator = assemble.make_evaluator(settings, invocation, reviewer, NoAgent(), AbsentBackend())
     verdicts, planned = [], {}
-    for one in settings.plan.all_of(datasets):
+    for one in plan_of(settings).all_of(datasets):
         planned[one.key] = one.instance.facets(one.check)
         verdicts.append(evaluator.verdict(one.instance, one.check, one.key.repeat, scoring=one.key.scoring))
     return Results({"reviewer": {"name": "says"}}, tuple(verdicts), planned)

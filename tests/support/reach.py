@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 from support.images import BASE_IMAGE
 
-from pytest_crbench import assemble, programs
-from pytest_crbench.core.evaluate import Evaluator
 from pytest_crbench.core.model import Dataset, Instance, Review, Revision
-from pytest_crbench.core.text import decode
+from pytest_crbench.core.settings import Settings
 from pytest_crbench.datasets import open_dataset
-from pytest_crbench.settings import Settings, read
+from pytest_crbench.evaluation.evaluator import Evaluator
+from pytest_crbench.run import assemble, programs
+from pytest_crbench.run.settings import read
+from pytest_crbench.text.printable import decode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

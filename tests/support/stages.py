@@ -16,7 +16,7 @@ from support.programs import Programs, write_programs
 from support.stories import own_cache
 from support.strays import processes, until
 
-from pytest_crbench.core.processes import SESSION_VARIABLE
+from pytest_crbench.host.processes import SESSION_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_crbench.core import digest
 from pytest_crbench.core.errors import InfraError
 from pytest_crbench.core.model import Tree, Trees
+from pytest_crbench.host import digest
 from pytest_crbench.workspace import git
 from pytest_crbench.workspace.repository import Workspace, build
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_crbench.core import digest
 from pytest_crbench.core.errors import AgentError, InfraError
 from pytest_crbench.core.model import Changes, File, Tree
+from pytest_crbench.host import digest
 from pytest_crbench.workspace.revision import capture, changes, materialise
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ...core.text import printable
+from ...text.printable import printable
 from . import checkstyle, github, native, rdjson, sarif
 from .base import Parsed, Remark, Unreadable
 from .jsontext import documents, flat, text_of

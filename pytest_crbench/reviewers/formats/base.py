@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ...core.errors import ReviewerError
-from ...core.hunks import positions
+from ...text.hunks import positions
 from .edits import Lines
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class ParseContext:
 
     @cached_property
     def positions(self) -> Mapping[str, Sequence[Mapping[Side, int]]]:
-        """The places of the diff as GitHub counts them (`core.hunks.positions`)."""
+        """The places of the diff as GitHub counts them (`text.hunks.positions`)."""
         return positions(self.diff)
 
     def known(self, path: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-from ...core.text import printable
+from ...text.printable import printable
 from .base import INPUT_LIMIT, Parsed, Unreadable
 from .draft import draft
 

@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from ...core.model import Level, ReviewComment, Side
-from ...core.suggestion_blocks import suggestion_block, suggestion_blocks
-from ...core.text import clean, clip
+from ...text.printable import clean, clip
+from ...text.suggestion_blocks import suggestion_block, suggestion_blocks
 from .paths import OUTSIDE, repository_path
 
 if TYPE_CHECKING:

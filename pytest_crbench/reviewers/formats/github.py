@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ...core.hunks import numbered
+from ...text.hunks import numbered
 from .base import Parsed, Remark, Unreadable
 from .draft import draft, line_number, take_suggestion
 from .jsontext import IN_PROSE, empty_in_prose, refuse_failure, review_in, text_of

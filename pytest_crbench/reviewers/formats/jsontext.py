@@ -8,9 +8,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...core import plainjson
-from ...core.digest import canonical
-from ...core.text import printable
+from ...host.digest import canonical
+from ...text import plainjson
+from ...text.printable import printable
 from .base import INPUT_LIMIT, Remark, Unreadable
 
 if TYPE_CHECKING:

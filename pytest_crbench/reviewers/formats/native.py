@@ -9,7 +9,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from ...core.text import printable
+from ...text.printable import printable
 from .base import Parsed, Remark, Unreadable
 from .draft import draft, take_suggestion
 from .jsontext import IN_PROSE, empty_in_prose, refuse_failure, review_in, text_of

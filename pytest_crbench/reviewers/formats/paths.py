@@ -8,8 +8,8 @@ import unicodedata
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes, urlsplit
 
-from ...core.diffs import unquoted
-from ...core.text import clean, decode
+from ...text.diffs import unquoted
+from ...text.printable import clean, decode
 from .base import PATH_LIMIT
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ...core.text import clean
+from ...text.printable import clean
 from .base import Parsed, Unreadable
 from .draft import BODY_LIMIT, draft, line_number, line_range
 from .edits import Edit, Lines, Replacement, Unit, as_lines

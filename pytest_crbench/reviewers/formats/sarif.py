@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ...core.text import printable
+from ...text.printable import printable
 from .base import PATH_LIMIT, Parsed, Remark, Unreadable
 from .draft import BODY_LIMIT, draft
 from .edits import as_lines

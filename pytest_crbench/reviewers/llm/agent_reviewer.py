@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.errors import InfraError, ReviewerError, StageError
 from ...core.model import File
-from ...core.secrets import scrubbed
-from ...core.store import write_atomic
-from ...core.text import decode
+from ...host.files import write_atomic
+from ...text.printable import decode
+from ...text.secrets import scrubbed
 from .. import host
 from ..formats.base import INPUT_LIMIT
 from ..reading import read_review
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ...core.model import Review
-    from ...sandbox.protocol import Sandbox
-    from ..protocol import ReviewTask
+    from ...core.reviewer import ReviewTask
+    from ...core.sandbox import Sandbox
     from .protocol import Work, Worked
 
 #: Raised when the same conversation would become another review.
 VERSION = 2
 TRAJECTORY = "review.trajectory.json"
 _REVIEW, _DIFF = "review.txt", "pull-request.diff"
-#: What the model is told where it does not go on (see `conversation.loop.Words`).
+#: What the model is told where it does not go on (see `models.conversation.loop.Words`).
 WORDS = MappingProxyType(
     {
         "empty": "Your answer was empty. Call `bash`, or end your work with a sentence once the review is "

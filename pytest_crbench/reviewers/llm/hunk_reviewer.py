@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from ...core.diffs import DiffMap
 from ...core.errors import InfraError, ReviewerError, StageError
-from ...core.hunks import hunks
-from ...core.pool import Pool
-from ...core.store import added, write_json
-from ...core.text import printable
+from ...core.usage import added
+from ...host.files import write_json
+from ...host.pool import Pool
+from ...text.diffs import DiffMap
+from ...text.hunks import hunks
+from ...text.printable import printable
 from ..formats import ParseContext, Parsed, Remark, Unreadable, tagged
 from ..formats.draft import draft, side_of, take_suggestion
 from ..reading import pristine, review_of
@@ -23,9 +24,9 @@ from .places import locate
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from ...core.hunks import Hunk
     from ...core.model import Review, ReviewComment, Side
-    from ..protocol import ReviewTask
+    from ...core.reviewer import ReviewTask
+    from ...text.hunks import Hunk
     from .protocol import Answer, Ask, OpenIndex, Search, Snippet
 
 #: Raised when the same answers would become other comments, or the same pull request other questions.

@@ -5,13 +5,13 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING
 
-from ...core.fences import visible
+from ...text.fences import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from ...core.hunks import Hunk
     from ...core.model import Side
+    from ...text.hunks import Hunk
 
 NOT_FOUND, AMBIGUOUS = "snippet-not-found", "snippet-ambiguous"
 Lines = tuple[int, int]

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ... import prompts
-from ...core.diff_text import clip_diff
-from ...core.fences import clip, fence, tags
-from ...core.text import printable
+from ...models import prompts
+from ...text.diff_text import clip_diff
+from ...text.fences import clip, fence, tags
+from ...text.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...core.hunks import Hunk
     from ...core.model import PullRequest
+    from ...text.hunks import Hunk
     from .protocol import Snippet
 
 HUNK_TEMPLATES = ("reviewer_hunk_system", "reviewer_hunk")

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ...core.model import Tree
-    from ...sandbox.protocol import Sandbox
+    from ...core.sandbox import Sandbox
 
 
 @dataclass(frozen=True)

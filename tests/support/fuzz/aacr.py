@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from pytest_crbench.core.errors import UsageError
+from pytest_crbench.datasets import notes_of
 from pytest_crbench.datasets.aacr import NEGATIVES, POSITIVES, load
-from pytest_crbench.datasets.notes import notes_of
 
 from .shapes import json_text, mutated, sometimes, table
 from .source import Maker, Source, either, listed, one_of, text, whole

@@ -12,7 +12,7 @@ import zipfile
 from pathlib import Path
 
 from pytest_crbench.core.errors import InfraError, InvalidInstanceError
-from pytest_crbench.core.trees import discard
+from pytest_crbench.host.trees import discard
 from pytest_crbench.sandbox.archive import only_file, read_stream, unpack
 from pytest_crbench.sources.archives import unpack as unpack_archive
 from pytest_crbench.sources.writer import Bounds, TreeWriter

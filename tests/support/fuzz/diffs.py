@@ -11,10 +11,10 @@ from typing import Any
 from pytest_crbench.agents.edits import Edit, UnfitError, apply, check
 from pytest_crbench.agents.suggestion_blocks import blocks
 from pytest_crbench.agents.suggestions import plan
-from pytest_crbench.core.diffs import DiffMap, unquoted
-from pytest_crbench.core.hunks import hunks
 from pytest_crbench.core.model import ReviewComment
-from pytest_crbench.core.suggestion_blocks import suggestion_blocks
+from pytest_crbench.text.diffs import DiffMap, unquoted
+from pytest_crbench.text.hunks import hunks
+from pytest_crbench.text.suggestion_blocks import suggestion_blocks
 
 from .review_shapes import DIFF, HEAD
 from .shapes import mutated

@@ -8,13 +8,13 @@ import re
 from pathlib import Path
 from typing import Any
 
-from pytest_crbench.conversation import tools
 from pytest_crbench.core.errors import InfraError
-from pytest_crbench.llm import completion
-from pytest_crbench.llm.client import Model
-from pytest_crbench.llm.retry import Failure, of_status
-from pytest_crbench.llm.route import CHAT
-from pytest_crbench.llm.usage import Price, Usage
+from pytest_crbench.models import completion
+from pytest_crbench.models.client import Model
+from pytest_crbench.models.conversation import tools
+from pytest_crbench.models.retry import Failure, of_status
+from pytest_crbench.models.route import CHAT
+from pytest_crbench.models.usage import Price, Usage
 
 from .shapes import altered, anything, json_text, mutated, sometimes, table
 from .source import Source, either, listed, one_of, text, whole

@@ -6,16 +6,17 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from pytest_crbench import settings
 from pytest_crbench.agents.load import AgentOptions
 from pytest_crbench.agents.load import load as load_agent
-from pytest_crbench.core import commands, secrets
 from pytest_crbench.core.errors import UsageError
-from pytest_crbench.core.gate import make_gate
-from pytest_crbench.core.owner import is_elsewhere, is_gone, own_token
-from pytest_crbench.core.thresholds import METRICS, parse_threshold
-from pytest_crbench.llm.usage import Price
+from pytest_crbench.host import programs as commands
+from pytest_crbench.host.owner import is_elsewhere, is_gone, own_token
+from pytest_crbench.models.usage import Price
 from pytest_crbench.reviewers.load import load as load_reviewer
+from pytest_crbench.run import settings
+from pytest_crbench.statistics.gate import make_gate
+from pytest_crbench.statistics.thresholds import METRICS, parse_threshold
+from pytest_crbench.text import secrets
 
 from .shapes import wild
 from .source import NASTY, Source, either, text

@@ -8,20 +8,21 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from pytest_crbench import rundir, settings
-from pytest_crbench.core.compare import compare
 from pytest_crbench.core.errors import InfraError, UsageError
-from pytest_crbench.core.gate import decide, make_gate
-from pytest_crbench.core.lock import LockFile, check_replayable, check_same
 from pytest_crbench.core.model import Key, Verdict
-from pytest_crbench.core.results import Results
-from pytest_crbench.core.row import from_row, plain, to_row
 from pytest_crbench.core.status import Status
-from pytest_crbench.reporting.comparison import comparison_json, comparison_markdown, comparison_text
-from pytest_crbench.reporting.markdown import markdown
-from pytest_crbench.reporting.results import append_row, document, read_results, read_rows
-from pytest_crbench.reporting.schema import ResultsFile
-from pytest_crbench.reporting.table import table as lines_of
+from pytest_crbench.evaluation.lock import LockFile, check_replayable, check_same
+from pytest_crbench.reports.comparison import comparison_json, comparison_markdown, comparison_text
+from pytest_crbench.reports.markdown import markdown
+from pytest_crbench.reports.results import append_row, document, read_results, read_rows
+from pytest_crbench.reports.schema import ResultsFile
+from pytest_crbench.reports.table import table as lines_of
+from pytest_crbench.run import rundir, settings
+from pytest_crbench.statistics.compare import compare
+from pytest_crbench.statistics.gate import decide, make_gate
+from pytest_crbench.statistics.results import Results
+from pytest_crbench.statistics.row import from_row, to_row
+from pytest_crbench.text.plainjson import plain
 
 from .shapes import altered, anything, json_text, mutated, sometimes, table, wild
 from .source import Maker, Source, either, listed, one_of, text, whole
@@ -161,7 +162,7 @@ def _read(raw: bytes, folder: Path) -> None:
 
 def sorted_verdicts(results: Results) -> list[Verdict]:
     """The verdicts that a written file holds: one for each key, sorted."""
-    from pytest_crbench.core.score import latest
+    from pytest_crbench.statistics.score import latest
 
     return list(latest(results.verdicts).values())
 

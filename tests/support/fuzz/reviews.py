@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_crbench.agents.command import native as as_native
-from pytest_crbench.core.diffs import DiffMap
-from pytest_crbench.core.hunks import hunks
 from pytest_crbench.core.model import ReviewComment
-from pytest_crbench.core.records import comment_from, comment_to
+from pytest_crbench.evaluation.records import comment_from, comment_to
 from pytest_crbench.reviewers.formats import (
     PARSERS,
     HeadFiles,
@@ -26,6 +24,8 @@ from pytest_crbench.reviewers.formats.edits import Edit, Lines, as_lines
 from pytest_crbench.reviewers.formats.paths import from_uri, repository_path
 from pytest_crbench.reviewers.llm.places import locate
 from pytest_crbench.reviewers.normalise import normalise
+from pytest_crbench.text.diffs import DiffMap
+from pytest_crbench.text.hunks import hunks
 
 from .review_shapes import DIFF, GRAMMARS, HEAD, PATH, SAMPLES
 from .shapes import altered, anything, json_text, mutated, sometimes

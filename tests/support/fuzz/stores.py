@@ -8,14 +8,15 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from pytest_crbench.core import digest, records
 from pytest_crbench.core.errors import InfraError, StageError
 from pytest_crbench.core.model import Review, ReviewComment, Revision
 from pytest_crbench.core.status import Status
-from pytest_crbench.core.store import Store
-from pytest_crbench.llm.cache import CompletionCache
-from pytest_crbench.llm.ledger import Ledger
-from pytest_crbench.llm.usage import Price, Usage
+from pytest_crbench.evaluation import records
+from pytest_crbench.evaluation.store import Store
+from pytest_crbench.host import digest
+from pytest_crbench.models.cache import CompletionCache
+from pytest_crbench.models.ledger import Ledger
+from pytest_crbench.models.usage import Price, Usage
 from pytest_crbench.sandbox import leftovers, pins, venv
 from pytest_crbench.sources.cache import Cache
 from pytest_crbench.workspace import repository

@@ -9,13 +9,13 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pytest_crbench.core.decide import check_head, verdict_of
 from pytest_crbench.core.errors import StageError
+from pytest_crbench.core.runner import Observation
 from pytest_crbench.core.status import Status
-from pytest_crbench.runners.inside.supervise import Records
-from pytest_crbench.runners.observe import observe
-from pytest_crbench.runners.protocol import Observation
-from pytest_crbench.runners.pytest_runner import _unseal
+from pytest_crbench.scoring.tests.decide import check_head, verdict_of
+from pytest_crbench.scoring.tests.inside.supervise import Records
+from pytest_crbench.scoring.tests.observe import observe
+from pytest_crbench.scoring.tests.pytest_runner import _unseal
 
 from .shapes import altered, anything, sometimes, table
 from .source import Maker, Source, either, listed, one_of, text

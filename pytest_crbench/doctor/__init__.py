@@ -1,0 +1,1 @@
+"""What is looked at before a run: the machine, its engine, endpoints and packages."""

@@ -1,0 +1,1 @@
+"""One pull request under way: its stages, their store, what a run measures."""

@@ -1,0 +1,83 @@
+"""Ranking by the words that a query and a chunk share: BM25, by the package ``bm25s``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import UsageError
+from . import tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+_K1, _B = 1.2, 0.75
+_FOLDER = "bm25"
+
+
+class Bm25:
+    """BM25 in Lucene's variant (k1 = 1.2, b = 0.75) over the words of code (see `tokens.words`).
+
+    Each distinct word of a query counts once: a hunk that says ``self`` thirty times is not about that.
+    """
+
+    #: A chunk that shares no word with the query is not found.
+    least = 0.0
+
+    def __init__(self) -> None:
+        try:
+            import bm25s
+        except ImportError:
+            raise UsageError(
+                "ranking by BM25 needs the package bm25s: pip install 'pytest-crbench[retrieval]'"
+            ) from None
+        self.library: Any = bm25s
+        self.identity: dict[str, Any] = {
+            "kind": "bm25",
+            "library": bm25s.__version__,
+            "tokens": tokens.VERSION,
+            "k1": _K1,
+            "b": _B,
+        }
+
+    def build(self, texts: Sequence[str], folder: Path) -> None:
+        """Write the index of ``texts`` into ``folder``.
+
+        Raises:
+            OSError: if it cannot be written.
+        """
+        vocabulary: dict[str, int] = {}
+        ids = [[vocabulary.setdefault(w, len(vocabulary)) for w in tokens.words(text)] for text in texts]
+        if not vocabulary:
+            return  # nothing to find
+        made = self.library.BM25(k1=_K1, b=_B, method="lucene", backend="numpy", csc_backend="numpy")
+        made.index((ids, vocabulary), create_empty_token=False, show_progress=False)
+        made.save(folder / _FOLDER, show_progress=False)
+
+    def load(self, folder: Path, count: int) -> Bm25Scorer:
+        """Open what `build` wrote of ``count`` texts.
+
+        Raises:
+            OSError, ValueError: if it is not there, or damaged.
+        """
+        place = folder / _FOLDER
+        made = self.library.BM25.load(place, show_progress=False) if place.exists() else None
+        return Bm25Scorer(made, count)
+
+
+class Bm25Scorer:
+    """Scores of all texts of one index for a query."""
+
+    def __init__(self, index: Any, count: int) -> None:
+        self.index = index
+        self.count = count
+
+    def scores(self, query: str) -> Any:
+        """Return one score per text, in order, as an array of 32-bit numbers; 0 if no word is shared."""
+        import numpy
+
+        known = self.index.vocab_dict if self.index is not None else {}
+        ids = sorted({known[word] for word in tokens.words(query) if word in known})
+        if not ids:
+            return numpy.zeros(self.count, dtype="float32")
+        return self.index.get_scores_from_ids(ids)

@@ -1,1 +1,0 @@
-"""Result files, tables and Markdown over `core.score`; prints nothing itself."""

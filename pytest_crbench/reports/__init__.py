@@ -1,0 +1,1 @@
+"""Result files, tables and Markdown over `statistics.score`; prints nothing itself."""

@@ -1,0 +1,302 @@
+"""Writes and reads ``results.json``, and ``results.jsonl``, which grows as verdicts come."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from .. import __version__
+from ..core.errors import InfraError, UsageError
+from ..host.files import write_json
+from ..statistics.bootstrap import METHOD as AGREEMENT_METHOD
+from ..statistics.intervals import LEVEL, METHOD
+from ..statistics.results import Results
+from ..statistics.row import from_row, key_from_row, key_to_row, sort_key, to_row
+from ..statistics.score import latest
+from ..text import plainjson
+from ..text.plainjson import plain
+from ..text.printable import printable
+from ..text.secrets import scrubbed_value
+from .agreement import agreement_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from fractions import Fraction
+    from pathlib import Path
+
+    from pydantic import ValidationError
+
+    from ..core.model import Key, Verdict
+    from ..statistics.gate import Decision
+    from ..statistics.intervals import Interval
+    from ..statistics.score import Group, Rate, Summary
+
+SCHEMA = "crbench-results"
+SCHEMA_VERSION = 1
+
+
+def document(results: Results, decision: Decision | None) -> dict[str, Any]:
+    """Return the content of ``results.json`` as plain JSON.
+
+    Every verdict and every planned key without one is in it, of any scoring and arm. ``summary`` is that of
+    the run's first scoring, ``summaries`` has all.
+    """
+    summaries = [summary_json(summary) for summary in results.summaries]
+    found = latest(results.verdicts)
+    absent = sorted((key for key in results.planned if key not in found), key=sort_key)
+    return {
+        "schema": SCHEMA,
+        "schema_version": SCHEMA_VERSION,
+        "crbench": __version__,
+        "run": plain(results.run),
+        "lock": plain(results.lock) or None,
+        "summary": summaries[0],
+        "summaries": summaries,
+        "gate": None if decision is None else plain(decision.to_json()),
+        "interval": {"method": METHOD, "agreement_method": AGREEMENT_METHOD, "level": LEVEL},
+        "verdicts": [to_row(verdict) for verdict in found.values()],
+        "not_run": [{**key_to_row(key), "facets": plain(results.planned[key])} for key in absent],
+        "unmeasured": unmeasured_json(results),
+    }
+
+
+def unmeasured_json(results: Results) -> list[dict[str, Any]]:
+    """Return every selected check that has no measurement, with what is known of why."""
+    found = latest(results.verdicts)
+    told = {
+        v.key: {"status": v.status.value, "cause": v.cause, "reason": v.reason, "log": v.log}
+        for v in found.values()
+        if not v.status.measured
+    }
+    blank = {"status": "not_run", "cause": "", "reason": "", "log": None}
+    told |= {key: blank for key in results.planned if key not in found}
+    return [{**key_to_row(key), **told[key]} for key in sorted(told, key=sort_key)]
+
+
+def write_results(path: Path, results: Results, decision: Decision | None) -> None:
+    """Write ``results.json`` atomically.
+
+    Raises:
+        InfraError: if it cannot be written.
+    """
+    write_json(path, document(results, decision))
+
+
+def read_results(path: Path) -> Results:
+    """Read a ``results.json``, or the one in a run's folder.
+
+    Raises:
+        UsageError: no such file, not one of ours, of a newer version, broken, or with two rows of one
+            check; names file and key.
+    """
+    file = path / "results.json" if path.is_dir() else path
+    content = _parse(file)
+    _check_version(file, content)
+    from pydantic import ValidationError
+
+    from .schema import ResultsFile
+
+    try:
+        ResultsFile.model_validate(content)
+    except ValidationError as error:
+        raise UsageError(_explain(file, error)) from None
+    verdicts = tuple(
+        from_row(row, where=f"{file}, verdicts[{place}]") for place, row in enumerate(content["verdicts"])
+    )
+    planned: dict[Key, Mapping[str, str]] = {}
+    rows = [(f"verdicts[{place}]", v.key, v.facets) for place, v in enumerate(verdicts)]
+    for place, row in enumerate(content.get("not_run", [])):
+        name = f"not_run[{place}]"
+        rows.append((name, key_from_row(row, where=f"{file}, {name}"), row.get("facets", {})))
+    for name, key, facets in rows:
+        if key in planned:
+            raise UsageError(
+                f"{file}, {name}: a second row for {printable(_identity(key))}; a check counts once. Use the "
+                "file as a run wrote it."
+            )
+        planned[key] = facets
+    return Results(
+        run=content["run"],
+        verdicts=verdicts,
+        planned=planned,
+        source=str(file),
+        lock=content.get("lock") or {},
+    )
+
+
+def _identity(key: Key) -> str:
+    return f"{key.dataset}::{key.instance}::{key.check} ({key.scoring}, repeat {key.repeat}, {key.arm})"
+
+
+def append_row(path: Path, verdict: Verdict) -> None:
+    """Append one verdict to ``results.jsonl``; the torn last line of a killed run is dropped first.
+
+    Only one process may append to a file.
+
+    Raises:
+        InfraError: if it cannot be written.
+    """
+    line = json.dumps(scrubbed_value(to_row(verdict)), ensure_ascii=False).encode() + b"\n"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a+b") as stream:
+            _drop_torn_line(stream)
+            stream.write(line)
+    except OSError as error:
+        raise InfraError(
+            f"cannot append to {path}: {error.strerror}. Free some space or choose another "
+            "--crbench-run-dir; what was written before is kept.",
+            reason="disk",
+        ) from error
+
+
+def read_rows(path: Path) -> list[Verdict]:
+    """Read ``results.jsonl``, in the order written; a torn last line is left out.
+
+    Raises:
+        UsageError: no such file, or a broken line that is not the last.
+    """
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    found: list[Verdict] = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            row = plain(plainjson.parse(line))
+        except ValueError as error:
+            if number == len(lines):
+                break
+            raise UsageError(f"{path}, line {number}: not JSON ({error}). Remove the line.") from error
+        found.append(from_row(row, where=f"{path}, line {number}"))
+    return found
+
+
+def summary_json(summary: Summary) -> dict[str, Any]:
+    """Return a summary as plain JSON; rates as numbers with six decimals."""
+    return {
+        "scoring": summary.scoring,
+        "arm": summary.arm,
+        "repeats": summary.repeats,
+        "overall": _group(summary.overall),
+        "self_reported": {
+            "checks": summary.self_reported,
+            "strict": _rate(summary.gated.overall.strict),
+            "macro": _number(summary.gated.overall.macro),
+        },
+        "facets": [_group(group) for group in summary.groups],
+        "agreement": [
+            {"facet": facet, "value": value, **agreement_json(found)}
+            for (facet, value), found in sorted(summary.agreements.items())
+        ],
+    }
+
+
+def _group(group: Group) -> dict[str, Any]:
+    totals = group.totals
+    return {
+        "facet": group.facet,
+        "value": group.value,
+        "selected": group.selected,
+        "passed": group.passed,
+        "missed": group.missed,
+        "errors": {status.value: count for status, count in group.errors.items()},
+        "not_run": group.not_run,
+        "checks": group.checks,
+        "instances": group.instances,
+        "passed_ever": group.passed_ever,
+        "passed_always": group.passed_always,
+        "measured": _rate(group.measured),
+        "strict": _rate(group.strict),
+        "macro": {"rate": _number(group.macro), "interval": _bounds(group.macro_interval)},
+        "coverage": _number(group.coverage),
+        "detectable": None if group.detectable is None else round(group.detectable, 6),
+        "bounds": {"lowest": _number(group.lowest), "highest": _number(group.highest)},
+        "comments": {
+            "reviews": totals.reviews,
+            "comments": totals.comments,
+            "outside_diff": totals.outside_diff,
+            "duplicates": totals.duplicates,
+            "noted": plain(totals.noted),
+            "per_pr": _number(totals.comments_per_pr),
+        },
+        "tokens": totals.tokens,
+        "cost": None if totals.cost is None else round(totals.cost, 6),
+        "usage": plain(totals.usage),
+        "seconds": {stage: round(value, 3) for stage, value in totals.seconds.items()},
+    }
+
+
+def _rate(rate: Rate) -> dict[str, Any]:
+    return {
+        "passed": rate.passed,
+        "of": rate.of,
+        "rate": _number(rate.value),
+        "interval": _bounds(rate.interval),
+    }
+
+
+def _number(value: Fraction | None) -> float | None:
+    return None if value is None else round(float(value), 6)
+
+
+def _bounds(interval: Interval | None) -> list[float] | None:
+    return None if interval is None else [round(interval.low, 6), round(interval.high, 6)]
+
+
+def _parse(file: Path) -> dict[str, Any]:
+    try:
+        # Nothing that a terminal, a pipe or a report could not take.
+        content = plain(plainjson.parse(file.read_bytes()))
+    except OSError as error:
+        raise UsageError(
+            f"cannot read {file}: {error.strerror}. Name a results.json or its folder."
+        ) from error
+    except ValueError as error:
+        raise UsageError(f"{file}: not JSON ({error}). Name a results.json that a run wrote.") from error
+    if not isinstance(content, dict) or content.get("schema") != SCHEMA:
+        found = content.get("schema") if isinstance(content, dict) else type(content).__name__
+        raise UsageError(
+            f"{file}, key 'schema': expected {SCHEMA!r}, found {printable(repr(found), 80)}: not a "
+            "results.json of ours"
+        )
+    return content
+
+
+def _check_version(file: Path, content: dict[str, Any]) -> None:
+    version = content.get("schema_version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        found = printable(repr(version), 80)
+        raise UsageError(f"{file}, key 'schema_version': expected {SCHEMA_VERSION}, found {found}")
+    if version > SCHEMA_VERSION:
+        raise UsageError(
+            f"{file}, key 'schema_version': {printable(str(version), 40)}, but this pytest-crbench "
+            f"({__version__}) reads up to {SCHEMA_VERSION}; the file was written by "
+            f"{printable(repr(content.get('crbench')), 80)}. Upgrade to read it."
+        )
+
+
+def _explain(file: Path, error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    place = ".".join(str(part) for part in first["loc"])
+    more = f" ({error.error_count() - 1} more like it)" if error.error_count() > 1 else ""
+    return (
+        f"{file}, key {printable(repr(place), 160)}: {printable(first['msg'], 200)}, found "
+        f"{str(first['input'])[:80]!r}{more}. "
+        "Use the file as a run wrote it (docs/results-format.md)."
+    )
+
+
+def _drop_torn_line(stream: Any) -> None:
+    """Cut what follows the last line end of a file opened for appending and reading."""
+    end = stream.seek(0, 2)
+    if end == 0:
+        return
+    stream.seek(end - 1)
+    if stream.read(1) == b"\n":
+        return
+    stream.seek(0)
+    whole = stream.read()
+    stream.truncate(whole.rfind(b"\n") + 1)

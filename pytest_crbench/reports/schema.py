@@ -1,0 +1,316 @@
+"""The published shape of ``results.json``, and of the lines of ``results.jsonl``.
+
+``python -m pytest_crbench.reports.schema`` prints the JSON Schema that docs/results.schema.json holds.
+Within one ``schema_version`` keys are only added; readers leave aside those they do not know.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..core.status import Status  # noqa: TC001  (pydantic resolves it)
+
+NAME = "crbench-results"
+VERSION = 1
+
+Count = Annotated[int, Field(ge=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Bounds = Annotated[list[Share], Field(min_length=2, max_length=2)]
+Numbers = dict[str, float]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="allow", strict=False, allow_inf_nan=False)
+
+
+class Identity(_Model):
+    """What makes a verdict: stable across machines and invocations."""
+
+    dataset: str
+    instance: str
+    check: str
+    scoring: str
+    repeat: Annotated[int, Field(ge=1, strict=True)]
+    arm: str
+
+
+class Row(Identity):
+    """One verdict; a line of results.jsonl."""
+
+    status: Status
+    reason: str
+    cause: str = Field(default="", description="why there is no measurement, in one word")
+    facets: dict[str, str]
+    check_digest: str
+    keys: dict[str, str] = Field(default_factory=dict, description="digest of each stage's inputs")
+    environment: str | None = Field(default=None, description="digest of the environment")
+    sandbox: str | None = None
+    stop_reason: str | None = Field(default=None, description="why the coding agent stopped")
+    durations: Numbers = Field(default_factory=dict, description="seconds by stage")
+    usage: dict[str, Numbers] = Field(default_factory=dict, description="tokens, calls, cost (USD) by stage")
+    review: dict[str, Any] = Field(
+        default_factory=dict, description="comments, outside_diff, duplicates, noted"
+    )
+    matching: dict[str, Any] = Field(
+        default_factory=dict,
+        description="what became of the review's comments and of this reference",
+    )
+    warnings: list[str] = Field(default_factory=list)
+    log: str | None = Field(default=None, description="path relative to the run's folder")
+
+
+class NotRun(Identity):
+    """A selected check that has no verdict."""
+
+    facets: dict[str, str] = Field(default_factory=dict)
+
+
+class UnmeasuredInfo(Identity):
+    """A selected check without a measurement; ``not_run`` is one without a verdict."""
+
+    status: str
+    cause: str
+    reason: str
+    log: str | None
+
+
+class Part(_Model):
+    """A reviewer, coding agent or sandbox; ``fingerprint`` is all that decides what it does."""
+
+    name: str
+    fingerprint: dict[str, Any] | None = None
+
+
+class DatasetInfo(_Model):
+    """A dataset as it was selected from."""
+
+    name: str
+    title: str = ""
+    notice: str = ""
+    digest: str = ""
+    instances: Count = 0
+    checks: Count = 0
+
+
+class SelectionInfo(_Model):
+    """How many of the measurements of the run's datasets were selected; a part where the two differ."""
+
+    selected: Count
+    of: Count
+
+
+class Run(_Model):
+    """How the verdicts were made. Times are ISO 8601."""
+
+    name: str
+    started: str
+    finished: str | None = None
+    interrupted: bool = False
+    reviewer: Part
+    agent: Part | None = None
+    sandbox: Part | None = None
+    matcher: Part | None = Field(default=None, description="how comments were matched")
+    datasets: list[DatasetInfo] = Field(default_factory=list)
+    repeats: Annotated[int, Field(ge=1)] = 1
+    options: dict[str, Any] = Field(default_factory=dict)
+    selection: SelectionInfo | None = Field(default=None, description="what of its datasets the run is of")
+    replay_of: str | None = Field(default=None, description="the run whose reviews and revisions were read")
+    resumed: bool = Field(default=False, description="whether an earlier invocation began it")
+    python: str = ""
+    platform: dict[str, Any] = Field(default_factory=dict)
+    git: dict[str, Any] | None = Field(default=None, description="revision and dirty, of the working folder")
+    notes: list[str] = Field(default_factory=list)
+    fixtures: dict[str, str] = Field(
+        default_factory=dict, description="fixtures that replaced ours, each with the file that defines it"
+    )
+
+
+class RateInfo(_Model):
+    """A rate with its 95 % interval; null where nothing was counted."""
+
+    passed: Count
+    of: Count
+    rate: Share | None
+    interval: Bounds | None
+
+
+class MacroInfo(_Model):
+    """The mean of the pull requests' own rates."""
+
+    rate: Share | None
+    interval: Bounds | None
+
+
+class BoundsInfo(_Model):
+    """The rate if every unmeasured check had been missed, and if every one had passed."""
+
+    lowest: Share | None
+    highest: Share | None
+
+
+class CommentInfo(_Model):
+    """Review comments, over the reviews that are known."""
+
+    reviews: Count
+    comments: Count
+    outside_diff: Count
+    duplicates: Count
+    noted: dict[str, Count] = Field(
+        default_factory=dict,
+        description="what was unusual in reading the reviews, by kind",
+    )
+    per_pr: float | None
+
+
+class GroupInfo(_Model):
+    """The verdicts that share one value of one facet (both "" for all of them)."""
+
+    facet: str
+    value: str
+    selected: Count
+    passed: Count
+    missed: Count
+    errors: dict[str, Count]
+    not_run: Count
+    checks: Count
+    instances: Count
+    passed_ever: Count
+    passed_always: Count
+    measured: RateInfo
+    strict: RateInfo
+    macro: MacroInfo
+    coverage: Share | None
+    detectable: Share | None = Field(
+        default=None,
+        description="smallest difference to another such run that the paired test finds at 80 % power",
+    )
+    bounds: BoundsInfo | None = Field(default=None, description="over all that was selected")
+    comments: CommentInfo
+    tokens: Count
+    cost: float | None = Field(description="US dollars")
+    usage: dict[str, Numbers]
+    seconds: Numbers = Field(description="median per pull request and repeat, by stage")
+
+
+class EstimateInfo(_Model):
+    """A number and its 95 % interval; null where there is nothing to make it of."""
+
+    value: Share | None
+    interval: Bounds | None
+
+
+class AgreementInfo(_Model):
+    """Precision, recall and F1 of the pull requests of one facet value (docs/matching.md)."""
+
+    facet: str
+    value: str
+    precision: EstimateInfo = Field(description="lower bound: unlabelled comments taken as wrong")
+    highest_precision: Share | None = Field(description="upper bound: unlabelled comments taken as right")
+    recall: EstimateInfo
+    f1: EstimateInfo
+    line_precision: EstimateInfo
+    line_recall: EstimateInfo
+    line_f1: EstimateInfo
+    macro_precision: EstimateInfo
+    macro_recall: EstimateInfo
+    macro_f1: EstimateInfo
+    noise: Bounds | None = Field(description="lower and upper bound")
+    rejected: Share | None
+    comments_per_hunk: float | None
+    categories: dict[str, Count]
+    published: dict[str, Share | None] | None = Field(
+        default=None, description="recall and f1 as the published evaluator divides; only in legacy mode"
+    )
+    counts: dict[str, Count | None]
+
+
+class SelfReportedInfo(_Model):
+    """Checks without a result for a reason that only the reviewer or agent gave; the gate's rates."""
+
+    checks: Count
+    strict: RateInfo = Field(description="with these as not passed")
+    macro: Share | None = Field(description="with these as not passed")
+
+
+class SummaryInfo(_Model):
+    """Rates of one scoring and arm."""
+
+    scoring: str
+    arm: str
+    repeats: Count
+    overall: GroupInfo
+    self_reported: SelfReportedInfo | None = None
+    facets: list[GroupInfo]
+    agreement: list[AgreementInfo] = Field(default_factory=list, description="of the scoring matching")
+
+
+class CheckName(_Model):
+    """A check, whatever the scoring, repeat and arm."""
+
+    dataset: str
+    instance: str
+    check: str
+
+
+class ConditionInfo(_Model):
+    """One condition of the gate."""
+
+    label: str
+    outcome: Literal["met", "not-met", "undecided", "none"]
+    text: str
+    lost: list[CheckName] = Field(
+        default_factory=list, description="checks that the baseline passed and this run did not"
+    )
+
+
+class GateInfo(_Model):
+    """The decision; ``verdict`` is the text of the last line of the run."""
+
+    outcome: Literal["met", "not-met", "undecided", "none"]
+    exit_status: Literal[0, 1, 10] | None
+    verdict: str
+    conditions: list[ConditionInfo]
+
+
+class IntervalInfo(_Model):
+    """How the intervals were made (docs/statistics.md)."""
+
+    method: str
+    agreement_method: str = ""
+    level: float
+
+
+class ResultsFile(_Model):
+    """The results of one run of pytest-crbench."""
+
+    schema_: Literal["crbench-results"] = Field(alias="schema")
+    schema_version: Literal[1]
+    crbench: str = Field(description="version of pytest-crbench that wrote the file")
+    run: Run
+    lock: dict[str, Any] | None = Field(default=None, description="the run's lock file (lock.schema.json)")
+    summary: SummaryInfo = Field(description="of the run's first scoring")
+    summaries: list[SummaryInfo] = Field(default_factory=list, description="of every scoring")
+    gate: GateInfo | None
+    interval: IntervalInfo
+    verdicts: list[Row] = Field(description="sorted by identity")
+    not_run: list[NotRun] = Field(default_factory=list)
+    unmeasured: list[UnmeasuredInfo] = Field(
+        default_factory=list, description="every selected check of these"
+    )
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of ``results.json``."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:{NAME}:{VERSION}",
+        **ResultsFile.model_json_schema(by_alias=True),
+    }
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(json_schema(), indent=1, sort_keys=False) + "\n")

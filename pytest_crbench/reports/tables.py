@@ -1,0 +1,92 @@
+"""The tables of the papers over some runs, and what keeps their rows from being compared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..core.errors import UsageError
+from ..statistics.compare import differing
+from ..text.printable import printable
+from .lines import coverage_line, fixture_lines
+from .tables_matching import matching_tables
+from .tables_tests import hidden_test_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ..core.model import Key
+    from ..statistics.results import Results
+    from ..statistics.score import Group
+    from .grid import Table
+
+
+def tables(runs: Sequence[Results]) -> list[Table]:
+    """Return the tables over some runs, in their order: of each scoring that all of them have.
+
+    Raises:
+        UsageError: the runs have no scoring in common, or one has no measurement.
+    """
+    made = {"tests": hidden_test_tables, "matching": matching_tables}
+    return [table for scoring in _scorings(runs) for table in made[scoring](runs)]
+
+
+def _scorings(runs: Sequence[Results]) -> list[str]:
+    common = [name for name in runs[0].scorings if all(name in run.scorings for run in runs)]
+    if not common:
+        scored = "; ".join(f"{run.source} was scored by {', '.join(run.scorings)}" for run in runs)
+        raise UsageError(f"{scored}: they have no table in common; name runs of one scoring")
+    return common
+
+
+def remarks(runs: Sequence[Results]) -> list[str]:
+    """Say what keeps the rows from being compared; empty if nothing does."""
+    said: list[str] = []
+    for run in runs:
+        for scoring in _scorings(runs):
+            said += [f"{_named(run)}: {line}" for line in _unmeasured(run.summary(scoring=scoring).overall)]
+        said += [f"{_named(run)}: {line}" for line in (*_published(run), *fixture_lines(run))]
+    first = runs[0]
+    for other in runs[1:]:
+        for scoring in _scorings(runs):
+            unlike = differing(first, other, scoring)
+            said += [f"{_named(first)} and {_named(other)} are not alike: {line}" for line in unlike]
+            if not _same_checks(first, other, scoring):
+                said.append(f"{_named(first)} and {_named(other)} are of different checks or repeats")
+    return [printable(line, 1000) for line in dict.fromkeys(said)]
+
+
+def _unmeasured(overall: Group) -> Iterator[str]:
+    """What became of the checks without a measurement: some count as not passed, others in no rate."""
+    if not overall.unmeasured:
+        return
+    missed = overall.strict.of - overall.measured.of
+    left = overall.unmeasured - missed
+    counted = [
+        *([f"{missed} counted as not passed or found"] if missed else []),
+        *([f"{left} left out of every rate"] if left else []),
+    ]
+    yield f"{coverage_line(overall)}; {', '.join(counted)}"
+
+
+def _named(run: Results) -> str:
+    return f"{run.reviewer} ({run.source})"
+
+
+def _published(run: Results) -> Iterator[str]:
+    agreement = None if "matching" not in run.scorings else run.summary(scoring="matching").agreement
+    if agreement is not None and agreement.published:
+        yield "by the published evaluator, with its faults"
+
+
+def _checks(run: Results, scoring: str) -> dict[Key, str | None]:
+    """What was selected, with its digest where a verdict tells it."""
+    digests = {verdict.key: verdict.check_digest for verdict in run.verdicts}
+    return {key: digests.get(key) for key in {*run.planned, *digests} if key.scoring == scoring}
+
+
+def _same_checks(first: Results, second: Results, scoring: str) -> bool:
+    """Whether two runs selected the same checks, as far as their digests are known."""
+    ours, theirs = _checks(first, scoring), _checks(second, scoring)
+    return ours.keys() == theirs.keys() and all(
+        digest is None or theirs[key] in (None, digest) for key, digest in ours.items()
+    )

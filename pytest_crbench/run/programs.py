@@ -1,0 +1,210 @@
+"""From settings to the programs of a run: the reviewer under test and the coding agent.
+
+Everything heavy is imported here when a run starts, not when the plugin is loaded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from ..core.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+    from ..agents.load import AgentOptions
+    from ..core.agent import Agent, AgentTask
+    from ..core.enclosure import Enclosure
+    from ..core.model import Review, Revision
+    from ..core.reviewer import Reviewer, ReviewTask
+    from ..core.settings import Settings
+    from ..reviewers.options import ReviewerOptions
+
+
+def make_reviewer(
+    settings: Settings,
+    replay: Path | None = None,
+    *,
+    session: str = "",
+    image: str = "",
+    run: Path | None = None,
+) -> Reviewer:
+    """Make the reviewer that the settings name; of a replayed run, the one that was recorded.
+
+    ``session`` labels what it leaves behind; ``image`` is the id of its image, if the run has looked it up;
+    ``run`` holds the budget of the whole run.
+
+    Raises:
+        UsageError: if it does not exist, or the model's name or key is missing.
+    """
+    if replay is not None:
+        return Recorded.part(replay, "reviewer")
+    return as_reviewer(settings.reviewer, settings, session=session, image=image, run=run)
+
+
+def as_reviewer(
+    given: Reviewer | Callable[..., Any] | str,
+    settings: Settings,
+    *,
+    session: str = "",
+    image: str = "",
+    run: Path | None = None,
+) -> Reviewer:
+    """Accept what a vendor's ``crbench_reviewer`` fixture returns: a Reviewer, a callable or a spec.
+
+    Raises:
+        UsageError: if it is none of these, or the model's name or key is missing.
+    """
+    if isinstance(given, str):
+        return _named_reviewer(given, settings, make_enclosure(settings, session, image), run)
+    if settings.reviewer_image and not settings.replay and getattr(given, "enclosure", None) is None:
+        raise UsageError(
+            "--crbench-reviewer-image is for programs; the fixture crbench_reviewer returned one that runs "
+            "in this process. Return 'cmd:mytool …', or leave the image out"
+        )
+    if hasattr(given, "review") and hasattr(given, "fingerprint"):
+        return cast("Reviewer", given)
+    if not callable(given):
+        raise UsageError(
+            f"the fixture crbench_reviewer returned {type(given).__name__}; return a Reviewer, a callable "
+            "(PullRequest, workspace) -> comments, or a spec such as 'cmd:mytool …'"
+        )
+    from ..reviewers.inprocess import InProcessReviewer
+
+    return InProcessReviewer(given, _reviewer_options(settings))
+
+
+def _named_reviewer(spec: str, settings: Settings, enclosure: Enclosure | None, run: Path | None) -> Reviewer:
+    from ..reviewers.load import is_driven_by_model, load
+
+    if enclosure is None and is_driven_by_model(spec):
+        from ..reviewers.llm.load import make_llm_reviewer
+
+        return make_llm_reviewer(spec, settings, run)
+    return load(spec, _reviewer_options(settings), enclosure)
+
+
+def make_enclosure(settings: Settings, session: str, image: str = "") -> Enclosure | None:
+    """Return where a reviewer's program runs: None for the host. Asks no engine yet."""
+    if settings.reviewer_image is None:
+        return None
+    from ..core.sandbox import Limits
+    from ..sandbox.enclosure import DockerEnclosure
+    from ..sandbox.settings import SandboxSettings
+
+    return DockerEnclosure(
+        settings.reviewer_image,
+        SandboxSettings(cache=settings.cache, session=session),
+        Limits(memory=settings.memory, cpus=settings.cpus, pids=settings.pids),
+        network=settings.reviewer_network,
+        pinned=image,
+    )
+
+
+def reap_reviewers(settings: Settings, session: str, of: str | None = None) -> None:
+    """Remove containers of reviewers that session ``of`` (None: whoever has ended) left behind.
+
+    Raises:
+        InfraError: if the engine fails.
+    """
+    enclosure = None if settings.replay else make_enclosure(settings, session)
+    if enclosure is not None:
+        enclosure.reap(of)
+
+
+def _reviewer_options(settings: Settings) -> ReviewerOptions:
+    from ..reviewers.options import ReviewerOptions
+
+    return ReviewerOptions(
+        format=settings.review_format,
+        timeout=settings.reviewer_timeout,
+        exit_ok=settings.reviewer_exit_ok,
+        name=settings.reviewer_name,
+        version=settings.reviewer_version,
+        environment=settings.reviewer_env,
+    )
+
+
+def make_agent(
+    settings: Settings, run: Path | None, replay: Path | None = None, scorings: Iterable[str] = ("tests",)
+) -> Agent:
+    """Make the coding agent that the settings name; of a replayed run, the one that was recorded.
+
+    Where no hidden test is run there is none, whatever the settings name.
+
+    Raises:
+        UsageError: if it does not exist, or the model's name or key is missing.
+    """
+    if "tests" not in scorings:
+        from ..agents.none import NoAgent
+
+        return NoAgent()
+    if replay is not None:
+        return Recorded.part(replay, "agent")
+    return as_agent(settings.agent, settings, run)
+
+
+def as_agent(given: Agent | str, settings: Settings, run: Path | None) -> Agent:
+    """Accept what a vendor's ``crbench_agent`` fixture returns: an Agent or a spec.
+
+    Raises:
+        UsageError: if it does not exist, or the model's name or key is missing.
+    """
+    if not isinstance(given, str):
+        return given
+    from ..agents.load import load
+
+    return load(given, agent_options(settings, run))
+
+
+def agent_options(settings: Settings, run: Path | None) -> AgentOptions:
+    """Say what the settings say about the coding agent; ``run`` holds the budget of the whole run."""
+    from ..agents.load import AgentOptions
+
+    return AgentOptions(
+        timeout=settings.agent_timeout,
+        model=settings.model,
+        base_url=settings.base_url,
+        max_steps=settings.max_steps,
+        max_tokens=settings.max_tokens,
+        max_cost=settings.max_cost,
+        price=settings.price,
+        temperature=settings.temperature,
+        command_timeout=settings.agent_command_timeout,
+        cache=settings.cache,
+        ledger=run / "ledger.json" if run else None,
+        total_cost=settings.max_total_cost,
+        total_tokens=settings.max_total_tokens,
+        environment=settings.agent_env,
+        name=settings.agent_name,
+        version=settings.agent_version,
+    )
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Stands for the reviewer or the agent of a replayed run: known by name, never called."""
+
+    name: str
+    fingerprint: Mapping[str, Any]
+    shareable: bool = False
+    runs_on_clean_review: bool = False
+    needs_repository: bool = False
+
+    @classmethod
+    def part(cls, run: Path, part: str) -> Recorded:
+        """Read what made the reviews or revisions of a run, which may have been a vendor's fixture."""
+        from .lockstep import made_by
+
+        found = made_by(run, part)
+        return cls(found.get("name", "?"), found.get("fingerprint", {}))
+
+    def review(self, task: ReviewTask) -> Review:
+        """Never called: the evaluator reads the recorded review."""
+        raise UsageError("a replayed run calls no reviewer")
+
+    def revise(self, task: AgentTask) -> Revision:
+        """Never called: the evaluator reads the recorded revision."""
+        raise UsageError("a replayed run calls no agent")

@@ -1,1 +1,0 @@
-"""How hidden tests are run in a sandbox, one module per test runner (``pytest`` today)."""

@@ -1,0 +1,1 @@
+"""Rates, intervals, comparisons and thresholds; the rows that they are counted from."""

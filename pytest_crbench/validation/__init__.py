@@ -1,0 +1,1 @@
+"""Whether the hidden tests of a dataset hold."""
