@@ -49,6 +49,7 @@ def test_two_runs_at_once_on_a_cold_cache(tmp_path: Path, fault: Told) -> None:
     fault.assert_told(said)
 
 
+@pytest.mark.long
 def test_a_run_is_killed_again_and_again_beside_another(
     tmp_path: Path, repo_root: Path, cache: Path, fault: Told
 ) -> None:

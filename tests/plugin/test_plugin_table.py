@@ -98,6 +98,8 @@ ROWS = [
     Row("only collected", ("--collect-only", "-q"), GATED, 0, ("small::first::price", "nothing was gated")),
     Row("help", ("--help",), {"crbench_fail_under": "0.3"}, 0, ("--crbench-fail-under",)),
 ]  # fmt: skip
+#: What a row is read as does not depend on workers: with them it is looked at where there is time.
+WORKERS = [(), pytest.param(("-n", "2"), marks=pytest.mark.long)]
 #: The rows that an older pytest could take another way: those that look into its configuration.
 OLD = [
     row
@@ -154,7 +156,7 @@ def go(vendor: Path, python: str, *args: str, env: dict[str, str] | None = None)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "xdist"])
+@pytest.mark.parametrize("workers", WORKERS, ids=["serial", "xdist"])
 def test_row(row: Row, vendor: Path, tmp_path: Path, workers: tuple[str, ...]) -> None:
     check(row, vendor, tmp_path / "apart", sys.executable, *workers)
 
@@ -246,7 +248,7 @@ def older(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.mark.network
 @pytest.mark.parametrize("row", OLD, ids=lambda row: row.name)
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "xdist"])
+@pytest.mark.parametrize("workers", WORKERS, ids=["serial", "xdist"])
 def test_row_under_the_oldest_pytest(
     row: Row, vendor: Path, tmp_path: Path, older: str, workers: tuple[str, ...]
 ) -> None:
