@@ -1,4 +1,4 @@
-"""The attacks of this folder as a table: ``python tests/attacks/listing.py [--write]``, for docs/trust.md.
+"""The attacks of this folder as a table: ``python tests/attacks/listing.py [--write]``, for docs/attacks.md.
 
 The convention, for whoever adds an attack:
 
@@ -19,7 +19,7 @@ The convention, for whoever adds an attack:
 - Every NAME has a mutation in ``tests/attacks/mutations/*.toml`` that takes the defence out, and the attacks
   that it lets through (see ``bench/defences.py``).
 
-If a rebase meets a conflict in the table of docs/trust.md: take either side, and write it anew.
+If a rebase meets a conflict in the table of docs/attacks.md: take either side, and write it anew.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-PAGE = ROOT / "docs" / "trust.md"
+PAGE = ROOT / "docs" / "attacks.md"
 _BEGIN, _END = "<!-- attacks: begin -->\n", "<!-- attacks: end -->\n"
 _DEFENCE = re.compile(r"Defence: (?P<name>[^()]+?) \((?P<modules>[^()]+)\)")
 _HOLDS = {"docker", "local"}
@@ -107,7 +107,7 @@ def _joined(text: str) -> list[str]:
 
 
 def table(found: list[Attack]) -> str:
-    """The part of docs/trust.md that this program writes."""
+    """The part of docs/attacks.md that this program writes."""
     topics = list(dict.fromkeys(attack.topic for attack in found))
     text = f"{len(found)} attacks.\n"
     for topic in topics:
@@ -124,7 +124,7 @@ def _defences(attack: Attack) -> str:
 
 
 def page(text: str, found: list[Attack]) -> str:
-    """Return docs/trust.md with a table that is current."""
+    """Return docs/attacks.md with a table that is current."""
     before, begin, rest = text.partition(_BEGIN)
     _old, end, after = rest.partition(_END)
     if not (begin and end):

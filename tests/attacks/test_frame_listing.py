@@ -34,7 +34,7 @@ def mutations() -> Any:
 
 def test_the_table_of_attacks_is_current(listing: Any, repo_root: Path) -> None:
     """Write it anew with ``python tests/attacks/listing.py --write``."""
-    text = (repo_root / "docs" / "trust.md").read_text("utf-8")
+    text = (repo_root / "docs" / "attacks.md").read_text("utf-8")
     assert text == listing.page(text, listing.attacks())
 
 
