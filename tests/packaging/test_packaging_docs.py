@@ -58,6 +58,21 @@ def test_links_between_documents_lead_somewhere(repo_root: Path) -> None:
 def test_the_readme_names_every_document(repo_root: Path) -> None:
     """Nobody finds a document that no other leads to."""
     index = (repo_root / "docs" / "README.md").read_text("utf-8")
-    names = {p.name for p in (repo_root / "docs").iterdir() if p.name != "README.md"}
+    names = {p.name for p in (repo_root / "docs").iterdir() if p.is_file() and p.name != "README.md"}
     assert {name for name in names if name not in index} == set()
     assert "docs/README.md" in (repo_root / "README.md").read_text("utf-8")
+
+
+def test_each_document_is_listed_once(repo_root: Path) -> None:
+    index = (repo_root / "docs" / "README.md").read_text("utf-8")
+    targets = re.findall(r"\]\(([^)]+)\)", index.partition("\n## ")[2])
+    assert len(targets) == len(set(targets))
+
+
+def test_the_ten_files_of_an_evaluation_are_there(repo_root: Path) -> None:
+    page = (repo_root / "docs" / "architecture.md").read_text("utf-8")
+    files = re.findall(r"^\| \d+ \| `([^`]+)`", page, re.MULTILINE)
+    assert len(files) == 10
+    for name in [*files, *re.findall(r"`([a-z]+/[a-z/_]+(?:\.py|/))`", page)]:
+        path = repo_root if name.startswith("pytest_crbench/") else repo_root / "pytest_crbench"
+        assert (path / name).exists(), name
