@@ -1,10 +1,34 @@
 """pytest-crbench: code-review benchmarks as pytest suites.
 
-This module stays empty of imports: pytest loads it in every run on the machine, also in those that
-never ask for a benchmark.
+``__all__`` has the public names. Each is imported when it is first asked for: pytest loads this module in
+every run on the machine, also in those that never ask for a benchmark.
 """
 
+from typing import Any
+
 __version__ = "0.1.0"
+
+_PUBLIC = {
+    "Agent": "core.agent",
+    "AgentTask": "core.agent",
+    "Changes": "core.model",
+    "Check": "core.model",
+    "Decider": "core.scoring",
+    "Instance": "core.model",
+    "Numbers": "core.scoring",
+    "PullRequest": "core.model",
+    "Review": "core.model",
+    "ReviewComment": "core.model",
+    "ReviewTask": "core.reviewer",
+    "Reviewer": "core.reviewer",
+    "Results": "statistics.results",
+    "Revision": "core.model",
+    "Scoring": "core.scoring",
+    "Status": "core.status",
+    "Verdict": "core.model",
+    "load_results": "reports.results",
+}
+__all__ = ["OutsideFailure", "__version__", *_PUBLIC]
 
 
 class OutsideFailure(Exception):
@@ -12,3 +36,15 @@ class OutsideFailure(Exception):
 
     It becomes ``infra_error`` and counts as missed where the gate decides (docs/gating.md).
     """
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_PUBLIC[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PUBLIC})

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import UsageError
+from ..core.scoring import SCORINGS
 
 if TYPE_CHECKING:
     import argparse
@@ -25,7 +26,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("first", metavar="A", type=Path, help="results.json, or the folder of a run")
     parser.add_argument("second", metavar="B", type=Path, help="results.json, or the folder of a run")
     parser.add_argument(
-        "--scoring", choices=("tests", "matching"), help="scoring to compare (default: the first both have)"
+        "--scoring", choices=SCORINGS.names(), help="scoring to compare (default: the first both have)"
     )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print JSON")
@@ -37,11 +38,11 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 def run(args: argparse.Namespace) -> int:
     """Print the comparison; the exit status."""
     from ..reports.comparison import comparison_json, comparison_markdown, comparison_text
-    from ..reports.results import read_results
+    from ..reports.results import load_results
     from ..statistics.compare import compare
 
     try:
-        found = compare(read_results(args.first), read_results(args.second), args.scoring)
+        found = compare(load_results(args.first), load_results(args.second), args.scoring)
     except UsageError as error:
         print(f"crbench compare: {error}", file=sys.stderr)
         return 2

@@ -52,7 +52,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 def run(args: argparse.Namespace) -> int:
     """Run both reviewers, print a table each and the comparison; the exit status."""
     from ..reports.comparison import comparison_text
-    from ..reports.results import read_results
+    from ..reports.results import load_results
     from ..statistics.compare import compare
 
     settings = settings_of(args, dataset=[args.dataset] if args.dataset else None)
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     _say("2 of 2: ruff, a linter, as the reviewer. The agent applies the fixes that ruff suggests.")
     ruff = _evaluate(settings, f"cmd:{_quoted(sys.executable)} -m ruff {_RUFF}", "ruff")
     _say("The two side by side, on the same checks:")
-    print("\n".join(comparison_text(compare(read_results(human), read_results(ruff)))))
+    print("\n".join(comparison_text(compare(load_results(human), load_results(ruff)))))
     _say(
         f"done in {time.monotonic() - began:.0f} s. Every review, patch and output of a hidden test is in",
         f"  {human}",

@@ -91,7 +91,7 @@ def _line(finding: Finding) -> str:
 
 
 def _conclusion(lacking: int, warnings: int) -> str:
-    from ..reports.lines import many
+    from ..statistics.words import many
 
     noted = f", {many(warnings, 'warning')}" if warnings else ""
     if lacking:

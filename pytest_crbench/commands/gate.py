@@ -58,7 +58,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 def run(args: argparse.Namespace) -> int:
     """Print the conditions and, last, the verdict; the exit status."""
     from ..reports.lines import bounds_lines, lost_lines, notes, unmeasured_lines
-    from ..reports.results import read_results
+    from ..reports.results import load_results
     from ..reports.table import verdict_line
     from ..statistics.gate import check_metrics, decide, make_gate
     from ..text.printable import printable
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
             fail_under=args.fail_under,
             fail_over=args.fail_over,
             min_coverage=args.min_coverage,
-            baseline=read_results(args.baseline) if args.baseline else None,
+            baseline=load_results(args.baseline) if args.baseline else None,
             fail_if_regressed=args.fail_if_regressed,
             prefix="--",
         )
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
             raise UsageError(
                 "nothing to decide; give --fail-under, --fail-over, --min-coverage or --fail-if-regressed"
             )
-        results = read_results(args.results)
+        results = load_results(args.results)
         check_metrics(gate, results.scorings, "--")
         summary, *others = results.summaries
         decision = decide(gate, summary, results, others)

@@ -6,7 +6,8 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ..reports.lines import many
+from ..core.scoring import scoring_of
+from ..statistics.words import many
 from ..text.printable import printable
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def _print(found: dict[str, Any], *, where: bool) -> None:
     parts = [many(found["instances"], "instance"), many(found["checks"], "check")]
     if found["rejected"]:
         parts.append(many(found["rejected"], "rejected comment"))
-    parts.append("matched to references" if found["scoring"] == "matching" else "decided by hidden tests")
+    parts.append(scoring_of(found["scoring"]).decided)
     print(f"crbench: {found['name']}: {', '.join(parts)}")
     for note in found["notes"]:
         print(f"  {note['count']:>5}  {note['name']:<{_NAME}}{note['said']}")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import CrbenchError, StageError, UsageError
+from ..core.scoring import SCORINGS, scoring_of
 from ..evaluation import records
 from ..text.printable import harmless, inert, printable
 
@@ -66,12 +67,12 @@ def _place(name: str) -> Path:
 
 def _verdicts(place: Path) -> list[Verdict]:
     """The verdicts of a run, also of one that has not ended."""
-    from ..reports.results import read_results, read_rows
+    from ..reports.results import load_results, read_rows
     from ..statistics.score import latest
 
     whole = (place / "results.json").is_file()
     return list(
-        latest(read_results(place).verdicts if whole else read_rows(place / "results.jsonl")).values()
+        latest(load_results(place).verdicts if whole else read_rows(place / "results.jsonl")).values()
     )
 
 
@@ -85,7 +86,8 @@ def _list(place: Path, verdicts: list[Verdict]) -> Iterator[str]:
 def _title(verdict: Verdict) -> str:
     from ..reports.lines import ident
 
-    return ident(verdict.key) + ("" if verdict.key.scoring == "tests" else f" ({verdict.key.scoring})")
+    first = verdict.key.scoring == SCORINGS.names()[0]
+    return ident(verdict.key) + ("" if first else f" ({verdict.key.scoring})")
 
 
 def _show(place: Path, verdicts: list[Verdict], wanted: str) -> Iterator[str]:
@@ -102,7 +104,10 @@ def _show(place: Path, verdicts: list[Verdict], wanted: str) -> Iterator[str]:
         yield from _comment(check)
         review = _review(folder, place)
         yield from _said(review, check)
-        yield from _matched(verdict) if verdict.key.scoring == "matching" else _tested(folder, place, verdict)
+        if scoring_of(verdict.key.scoring).runs_code:
+            yield from _tested(folder, place, verdict)
+        elif verdict.matching:
+            yield from _matched(verdict)
         yield from _files(folder, place, verdict, instance)
 
 
@@ -155,7 +160,7 @@ def _review(folder: Path, place: Path) -> Review | str:
 
 def _said(review: Review | str, check: Check | str) -> Iterator[str]:
     """The review's comments on the file of the reference, nearest first."""
-    from ..reports.lines import many
+    from ..statistics.words import many
 
     if isinstance(review, str):
         yield from ("", "review: there is none", *_text(review))

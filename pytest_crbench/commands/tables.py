@@ -37,12 +37,12 @@ def run(args: argparse.Namespace) -> int:
     """Print the tables; the exit status."""
     from ..reports.escape import escaped
     from ..reports.grid import tables_json, tables_markdown, tables_text
-    from ..reports.results import read_results
+    from ..reports.results import load_results
     from ..reports.tables import remarks, tables
     from ..text.printable import inert
 
     try:
-        runs = [read_results(path) for path in args.runs]
+        runs = [load_results(path) for path in args.runs]
         found, said = tables(runs), remarks(runs)
     except UsageError as error:
         print(f"crbench tables: {error}", file=sys.stderr)

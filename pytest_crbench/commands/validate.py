@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import StageError
 from ..host import temporary
-from ..reports.lines import many
+from ..statistics.words import many
 from ..text.printable import printable
 from .common import add_sandbox_options, settings_of
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ..core.errors import UsageError
 from ..core.finding import Finding, Level, Probe, examine, missing, ok
-from ..reports.lines import many
+from ..core.scoring import SCORINGS
 from ..run import assemble, programs
+from ..statistics.words import many
 from ..text.printable import printable
 from . import machine as machine
 
@@ -42,7 +44,7 @@ class Examination:
         datasets, said = self._datasets()
         scorings = assemble.scorings_of(self.settings, datasets) or ("tests",)
         # A model that runs commands does so in a sandbox; nothing else but a hidden test needs one.
-        executes = "tests" in scorings or self.settings.reviewer == "llm:agent"
+        executes = any(SCORINGS.get(n).runs_code for n in scorings) or self.settings.reviewer == "llm:agent"
         needs = _Needs.of(datasets, executes=executes)
         probes = self._probes(needs, scorings)
         yield from (*machine.look_at_packages(), machine.look_at_git(), *said)
@@ -113,35 +115,33 @@ class Examination:
         except UsageError as error:
             return [missing("coding agent", printable(str(error), 600), "Correct --agent")]
 
-    def _matcher(self, scorings: Sequence[str]) -> list[Finding]:
-        """Make what matches comments, which looks for its packages, model and key."""
+    def _scoring(self, name: str) -> list[Finding]:
+        """Make what decides checks, which looks for its packages, model and key."""
         try:
-            made = assemble.make_matcher(self.settings, None, scorings)
+            said = SCORINGS.get(name).look(self.settings)
         except UsageError as error:
             said = printable(str(error), 600).rstrip(".")
-            return [missing("matching", said, "Correct --meaning and its options")]
-        return [] if made is None else [ok("matching", f"meanings by {self._meaning()}")]
-
-    def _meaning(self) -> str:
-        return "AACR-Bench's own evaluator" if self.settings.aacr_legacy else self.settings.meaning
+            return [missing(name, said, "Correct --meaning and its options")]
+        return [ok(name, said)] if said else []
 
     def _probes(self, needs: _Needs, scorings: Sequence[str]) -> list[Probe]:
         from ..agents import doctor as agents
         from ..sandbox import doctor_docker
 
-        settings, tests = self.settings, "tests" in scorings
+        settings = self.settings
+        revised = any(SCORINGS.get(name).needs_agent for name in scorings)
         probes = []
         if settings.reviewer and settings.replay is None:
             late = "Look at what makes the reviewer slow to load, or at the engine if it runs in an image"
             probes.append(Probe("reviewer", self._reviewer, doctor_docker.LIMIT, late))
-        if tests and settings.agent != "llm" and settings.replay is None:
+        if revised and settings.agent != "llm" and settings.replay is None:
             probes.append(Probe("coding agent", self._agent, agents.LIMIT, "Correct --agent"))
-        if "matching" in scorings:
-            late = "Look at which of the packages that matching needs is slow to load"
-            probes.append(Probe("matching", lambda: self._matcher(scorings), agents.LIMIT, late))
+        for name in scorings:
+            late = f"Look at which of the packages that {name} needs is slow to load"
+            probes.append(Probe(name, partial(self._scoring, name), agents.LIMIT, late))
         if needs.executes:
             probes += self._sandbox_probes(needs)
-        if tests and settings.agent == "llm" and settings.replay is None:
+        if revised and settings.agent == "llm" and settings.replay is None:
             options = programs.agent_options(settings, None)
             probes.append(
                 Probe(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..core.model import Changes, Instance, Tree, Trees
     from ..core.reviewer import Reviewer
     from ..core.sandbox import Backend, Limits
-    from ..core.scoring import Scoring
+    from ..core.scoring import Decider
     from ..core.workspace import Workspace
     from .store import Store
 
@@ -31,8 +31,8 @@ class Parts:
     workspace: Callable[[Instance, Trees, Callable[[str], None]], Workspace]
     capture: Callable[[Tree, Path], bytes]
     changes: Callable[[Tree, bytes], Changes]
-    #: How checks are decided, by name.
-    scorings: Mapping[str, Scoring]
+    #: What decides checks, by the name of the scoring.
+    deciders: Mapping[str, Decider]
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from ..core.agent import AgentTask
 from ..core.errors import ReviewerError, StageError, UnusableRevisionError, outside_failure
 from ..core.model import Changes, Key, Review, Revision, Verdict
 from ..core.reviewer import ReviewTask
+from ..core.scoring import scoring_of
 from ..core.status import Status
 from ..core.usage import added
 from ..host import digest
@@ -207,7 +208,7 @@ class Evaluation(Ground):
         Raises:
             StageError: if there is no measurement.
         """
-        return self.owner.parts.scorings[scoring].verdict(self, check)
+        return self.owner.parts.deciders[scoring].verdict(self, check)
 
     def failed(self, check: Check, error: StageError, scoring: str) -> Verdict:
         """Return the verdict that stands for a stage that gave no result."""
@@ -222,7 +223,7 @@ class Evaluation(Ground):
         """Everything of a verdict that is known whatever happens later; status is a placeholder."""
         review = self.__dict__.get("review")
         place = self.instance.dataset, self.instance.id, check.id
-        decides = self.owner.parts.scorings[scoring]
+        decides = scoring_of(scoring)
         made = {stage: value for stage in decides.stages if (value := self._made(stage)) is not None}
         blank = unmeasured(
             self.instance,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..core.matching import lines_of
 from ..core.model import Key
+from ..core.scoring import SCORINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -61,10 +61,8 @@ class Plan:
                     yield Planned(name, key, instance, check)
 
     def applies(self, check: Check, scoring: str) -> bool:
-        """Whether a check can be scored so: it has a hidden test, or a place where a comment can match it."""
-        if scoring == "tests":
-            return bool(check.test)
-        return check.comment.path is not None and (lines_of(check.comment) is not None or self.file_level)
+        """Whether a check can be scored so."""
+        return SCORINGS.get(scoring).applies(check, file_level=self.file_level)
 
     def all_of(self, datasets: Iterable[Dataset]) -> Iterator[Planned]:
         """Yield every measurement of some datasets, in order."""

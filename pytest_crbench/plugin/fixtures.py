@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ..core.errors import StageError, UsageError
+from ..core.scoring import SCORINGS
 from ..evaluation.plan import plan_of
 from ..run import assemble, programs
 from .collect import VERDICT, CheckItem, CollectPlugin, Unmeasured
@@ -144,7 +145,7 @@ def crbench_verdict(
 ) -> Verdict:
     """The verdict on the check; what is no measurement is an error of the item's set-up."""
     item = _item(request)
-    if item.key.scoring == "tests":
+    if SCORINGS.get(item.key.scoring).needs_agent:
         # Not an argument: no agent must run for a check that is decided by the comments themselves.
         request.getfixturevalue("crbench_revision")
     verdict = crbench_evaluator.verdict(

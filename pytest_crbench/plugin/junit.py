@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ..core.scoring import scoring_of
 from ..text.secrets import scrubbed
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class JunitPlugin:
 
 def _add_totals(xml: LogXML, summary: Summary, of: str) -> None:
     """Add both rates, their intervals and the coverage as properties of the suite; ``of`` names a scoring."""
-    overall, agreement = summary.overall, summary.agreement
+    overall = summary.overall
     rates = [("strict", overall.strict), ("measured", overall.measured)]
     if summary.self_reported:
         rates.append(("gated", summary.gated.overall.strict))
@@ -56,9 +57,9 @@ def _add_totals(xml: LogXML, summary: Summary, of: str) -> None:
     xml.add_global_property(f"crbench_{of}coverage", _number(overall.coverage))
     xml.add_global_property(f"crbench_{of}unmeasured", str(overall.unmeasured))
     xml.add_global_property(f"crbench_{of}bounds", f"{_number(overall.lowest)} {_number(overall.highest)}")
-    if agreement is not None:
-        xml.add_global_property(f"crbench_{of}precision", _number(agreement.precision.value))
-        xml.add_global_property(f"crbench_{of}f1", _number(agreement.f1.value))
+    if summary.own is not None:
+        for metric in scoring_of(summary.scoring).headline:
+            xml.add_global_property(f"crbench_{of}{metric}", _number(summary.own.value(metric)))
 
 
 def _number(value: Fraction | None) -> str:

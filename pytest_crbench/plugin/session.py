@@ -123,8 +123,7 @@ class ControllerSession:
         scorings = assemble.scorings_of(settings, self.selection.datasets or self.selection.open)
         agent = programs.make_agent(settings, None, replay, scorings)
         check_metrics(self.gate, scorings)
-        matcher = assemble.make_matcher(settings, None, scorings)
-        classifier = assemble.make_classifier(settings, None, scorings)
+        deciders = assemble.make_deciders(settings, None, scorings)
         wanted = assemble.needed_sandbox(settings, reviewer, scorings)
         # Inherited by the workers, and by all that any of us starts: what is left at the end is killed.
         os.environ[SESSION_VARIABLE] = session
@@ -140,12 +139,9 @@ class ControllerSession:
         programs.reap_reviewers(settings, session)
         check_sandbox(backend, [i for d in self.selection.datasets for i in d.instances])
         described = backend.describe()
-        inputs = run_inputs(
-            settings, self.selection.datasets, reviewer, agent, described, scorings, matcher, classifier
-        )
-        self.record = run_record(
-            settings, self.selection.datasets, reviewer, agent, described, inputs, matcher
-        )
+        datasets = self.selection.datasets
+        inputs = run_inputs(settings, datasets, reviewer, agent, described, deciders)
+        self.record = run_record(settings, datasets, reviewer, agent, described, inputs, deciders.values())
         hide_from_git(settings.run_dir)
         if settings.resume:
             told = lockstep.resume(run, inputs, backend)

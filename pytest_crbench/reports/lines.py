@@ -9,15 +9,14 @@ from ..core.status import Status
 from ..statistics.gate import causes
 from ..statistics.row import to_row
 from ..statistics.score import latest
+from ..statistics.words import many, percent, span
 from ..text.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from fractions import Fraction
 
     from ..core.model import Key, Verdict
     from ..statistics.gate import Decision
-    from ..statistics.intervals import Interval
     from ..statistics.results import Results
     from ..statistics.score import Group, Summary
 
@@ -34,21 +33,6 @@ _KINDS = {
     "same_pull_request": "of one pull request",
     "unrelated": "unrelated",
 }
-
-
-def percent(value: Fraction | None) -> str:
-    """A rate in per cent with one decimal, "-" if there is none."""
-    return "-" if value is None else f"{100 * float(value):.1f}"
-
-
-def span(interval: Interval | None) -> str:
-    """An interval in per cent: " 3.1 - 38.9", limits aligned up to 99.9."""
-    return "   -" if interval is None else f"{100 * interval.low:4.1f} - {100 * interval.high:4.1f}"
-
-
-def many(count: int, noun: str) -> str:
-    """``1 check``, ``2 checks``."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def worth_showing(summary: Summary) -> Iterator[tuple[str, list[Group]]]:

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.errors import InfraError
+from ..core.scoring import scoring_of
 from ..core.status import Status
-from ..statistics.bootstrap import METHOD as AGREEMENT_METHOD
 from ..statistics.intervals import LEVEL, METHOD
 from ..statistics.score import latest
+from ..statistics.words import many, percent, span
 from ..text.printable import clean
 from ..text.secrets import scrubbed
-from .agreement import agreement_lines
 from .escape import code, escaped
 from .lines import (
     bounds_line,
@@ -22,12 +22,9 @@ from .lines import (
     coverage_line,
     detectable_line,
     ident,
-    many,
     noted_line,
     notes,
-    percent,
     self_reported_line,
-    span,
     unchanged_line,
     unmeasured_groups,
     worth_showing,
@@ -126,9 +123,8 @@ def _document(
 
 
 def _more_methods(summaries: Sequence[Summary]) -> str:
-    if all(summary.agreement is None for summary in summaries):
-        return ""
-    return f"; precision and F1: {escaped(AGREEMENT_METHOD)}"
+    methods = [scoring_of(summary.scoring).method for summary in summaries if summary.own is not None]
+    return "".join(f"; {escaped(method)}" for method in methods if method)
 
 
 def _how(results: Results, summary: Summary) -> str:
@@ -138,7 +134,7 @@ def _how(results: Results, summary: Summary) -> str:
 
 
 def _table(summary: Summary) -> Iterator[str]:
-    count = "found" if summary.scoring == "matching" else "passed"
+    count = scoring_of(summary.scoring).passed
     yield f"| | | {count} | of | rate | 95 % interval |"
     yield "|---|---|---:|---:|---:|---|"
     yield from _rows("**overall**", "", summary.overall)
@@ -159,8 +155,8 @@ def _rows(label: str, value: str, group: Group) -> Iterator[str]:
 
 def _facts(summary: Summary) -> Iterator[str]:
     overall = summary.overall
-    if summary.agreement is not None:
-        for name, line in agreement_lines(summary.agreement):
+    if summary.own is not None:
+        for name, line in summary.own.lines():
             yield f"{name}: {escaped(line, 1000)}"
     elif overall.macro is not None:
         yield f"mean over pull requests: {percent(overall.macro)} ({span(overall.macro_interval).strip()})"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from ..core.errors import InfraError, UsageError
+from ..core.scoring import scoring_of
 from ..host.files import write_json
 from ..statistics.bootstrap import METHOD as AGREEMENT_METHOD
 from ..statistics.intervals import LEVEL, METHOD
@@ -17,7 +18,6 @@ from ..text import plainjson
 from ..text.plainjson import plain
 from ..text.printable import printable
 from ..text.secrets import scrubbed_value
-from .agreement import agreement_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,7 +82,7 @@ def write_results(path: Path, results: Results, decision: Decision | None) -> No
     write_json(path, document(results, decision))
 
 
-def read_results(path: Path) -> Results:
+def load_results(path: Path) -> Results:
     """Read a ``results.json``, or the one in a run's folder.
 
     Raises:
@@ -187,9 +187,11 @@ def summary_json(summary: Summary) -> dict[str, Any]:
             "macro": _number(summary.gated.overall.macro),
         },
         "facets": [_group(group) for group in summary.groups],
-        "agreement": [
-            {"facet": facet, "value": value, **agreement_json(found)}
-            for (facet, value), found in sorted(summary.agreements.items())
+        "agreement": [],
+        "metrics": [],
+        scoring_of(summary.scoring).json_key: [
+            {"facet": facet, "value": value, **found.to_json()}
+            for (facet, value), found in sorted(summary.numbers.items())
         ],
     }
 

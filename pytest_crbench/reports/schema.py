@@ -246,6 +246,9 @@ class SummaryInfo(_Model):
     self_reported: SelfReportedInfo | None = None
     facets: list[GroupInfo]
     agreement: list[AgreementInfo] = Field(default_factory=list, description="of the scoring matching")
+    metrics: list[dict[str, Any]] = Field(
+        default_factory=list, description="numbers of a scoring of another package, by facet and value"
+    )
 
 
 class CheckName(_Model):

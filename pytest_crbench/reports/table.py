@@ -5,8 +5,9 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
+from ..core.scoring import scoring_of
+from ..statistics.words import percent, span
 from ..text.printable import inert, printable
-from .agreement import agreement_lines
 from .lines import (
     bounds_line,
     comments_line,
@@ -17,9 +18,7 @@ from .lines import (
     missed_lines,
     noted_line,
     notes,
-    percent,
     self_reported_line,
-    span,
     unchanged_line,
     unmeasured_lines,
     worth_showing,
@@ -103,7 +102,7 @@ def _rates(summary: Summary, title: str) -> Iterator[str]:
     groups = [(facet, group) for facet, found in worth_showing(summary) for group in found]
     values = [printable(group.value, 32) for _, group in groups]
     width = max([18, *map(len, values)])
-    count = "found" if summary.scoring == "matching" else "passed"
+    count = scoring_of(summary.scoring).passed
     yield f"{title:<{_LABEL + width}}  {count:>6}  {'of':>4}  {'rate':>6}   95 % interval"
     yield from _rows("overall", "", width, summary.overall)
     before = ""
@@ -125,14 +124,14 @@ def _row(label: str, value: str, width: int, rate: Rate) -> str:
 
 
 def _details(summary: Summary, logs: str | None) -> Iterator[tuple[str, str]]:
-    overall, agreement = summary.overall, summary.agreement
+    overall = summary.overall
     if overall.differs:
         yield (
             "measured",
             "without the errors of the reviewer and tampering, which count as not passed elsewhere",
         )
-    if agreement is not None:
-        yield from agreement_lines(agreement)
+    if summary.own is not None:
+        yield from summary.own.lines()
     elif overall.macro is not None and overall.macro != overall.strict.value:
         yield (
             "macro",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ..core.errors import UsageError
+from ..core.scoring import scoring_of
 from ..statistics.compare import differing
 from ..text.printable import printable
 from .lines import coverage_line, fixture_lines
-from .tables_matching import matching_tables
-from .tables_tests import hidden_test_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ..statistics.score import Group
     from .grid import Table
 
+_PACKAGE = __name__.partition(".")[0]
+
 
 def tables(runs: Sequence[Results]) -> list[Table]:
     """Return the tables over some runs, in their order: of each scoring that all of them have.
@@ -26,8 +28,14 @@ def tables(runs: Sequence[Results]) -> list[Table]:
     Raises:
         UsageError: the runs have no scoring in common, or one has no measurement.
     """
-    made = {"tests": hidden_test_tables, "matching": matching_tables}
-    return [table for scoring in _scorings(runs) for table in made[scoring](runs)]
+    found: list[Table] = []
+    for name in _scorings(runs):
+        module, _, function = scoring_of(name).tables.partition(":")
+        if module:
+            found += getattr(import_module(f"{_PACKAGE}.{module}"), function)(runs)
+    if not found:
+        raise UsageError(f"no paper has a table of the scoring {', '.join(_scorings(runs))}")
+    return found
 
 
 def _scorings(runs: Sequence[Results]) -> list[str]:
@@ -73,9 +81,9 @@ def _named(run: Results) -> str:
 
 
 def _published(run: Results) -> Iterator[str]:
-    agreement = None if "matching" not in run.scorings else run.summary(scoring="matching").agreement
-    if agreement is not None and agreement.published:
-        yield "by the published evaluator, with its faults"
+    for summary in run.summaries:
+        if summary.own is not None:
+            yield from summary.own.remarks
 
 
 def _checks(run: Results, scoring: str) -> dict[Key, str | None]:

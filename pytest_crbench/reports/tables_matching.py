@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..core.errors import UsageError
+from ..scoring.matching.numbers import MatchingNumbers
 from ..statistics.agreement import Estimate
+from ..statistics.words import percent, span
 from ..text.printable import printable
 from .grid import Table, headed, values_of
-from .lines import percent, span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -48,7 +49,7 @@ def matching_tables(runs: Sequence[Results]) -> list[Table]:
 
 def _row(run: Results) -> _Row:
     summary = run.summary(scoring="matching")
-    if summary.agreement is None:
+    if not isinstance(summary.own, MatchingNumbers):
         raise UsageError(f"{run.source} has no measurement: there is nothing to put into a table")
     reviewer = run.run.get("reviewer")
     fingerprint = (reviewer.get("fingerprint") if isinstance(reviewer, dict) else None) or {}
@@ -57,7 +58,7 @@ def _row(run: Results) -> _Row:
         model = model.get("model") or model.get("name")
     name = model if mode and model else run.reviewer
     return _Row(
-        printable(str(name), _NAME_WIDTH), printable(str(mode or "-"), 20), summary, summary.agreement
+        printable(str(name), _NAME_WIDTH), printable(str(mode or "-"), 20), summary, summary.own.agreement
     )
 
 
@@ -106,12 +107,13 @@ def _by_facet(rows: Sequence[_Row], facet: str) -> Table:
 def _by_language(rows: Sequence[_Row]) -> Table:
     def lines() -> Iterator[tuple[str, ...]]:
         for row in rows:
-            for (facet, value), found in sorted(row.summary.agreements.items()):
-                if facet == "language":
-                    numbers = (found.precision, found.highest_precision, found.recall, found.f1)
+            for (facet, value), found in sorted(row.summary.numbers.items()):
+                if facet == "language" and isinstance(found, MatchingNumbers):
+                    of = found.agreement
+                    numbers = (of.precision, of.highest_precision, of.recall, of.f1)
                     cells = (percent(n.value if isinstance(n, Estimate) else n) for n in numbers)
                     name = printable(value, 20)
-                    yield (row.reviewer, row.context, name, str(found.tally.comments), *cells)
+                    yield (row.reviewer, row.context, name, str(of.tally.comments), *cells)
 
     columns = ("reviewer", "context", "language", "comments", "P", "P at most", "R", "F1")
     return Table("language", "By language", columns, tuple(lines()), names=3)

@@ -14,9 +14,9 @@ from ..core.errors import UsageError
 from ..core.status import Status
 from ..statistics.intervals import rate_interval
 from ..statistics.score import Rate, latest
+from ..statistics.words import percent, span
 from ..text.printable import printable
 from .grid import Table, headed, values_of
-from .lines import percent, span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

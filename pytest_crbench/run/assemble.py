@@ -14,6 +14,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from ..core.errors import UsageError
+from ..core.scoring import SCORINGS, in_order
 from ..core.status import RERUN, Status
 from ..evaluation.context import Parts, Places
 from ..evaluation.evaluator import Evaluator
@@ -30,10 +31,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..core.agent import Agent
-    from ..core.matching import Classifies, Matcher
     from ..core.model import Dataset, Instance, Trees
     from ..core.reviewer import Reviewer
     from ..core.sandbox import Backend
+    from ..core.scoring import Decider
     from ..core.settings import Settings
     from ..sandbox.settings import SandboxSettings
 
@@ -96,7 +97,7 @@ def _check_scorings(settings: Settings, dataset: Dataset) -> None:
     for scoring in plan.scorings_of(dataset):
         if any(plan.applies(check, scoring) for i in dataset.instances for check in i.checks):
             continue
-        lacks = "no hidden test" if scoring == "tests" else "no reference comment that names lines"
+        lacks = SCORINGS.get(scoring).lacks
         raise UsageError(
             f"dataset {dataset.name} has {lacks}: --crbench-scoring={scoring} measures nothing in it. It was "
             f"made for {dataset.scoring}: leave the option out, or name another dataset"
@@ -104,35 +105,18 @@ def _check_scorings(settings: Settings, dataset: Dataset) -> None:
 
 
 def scorings_of(settings: Settings, datasets: Iterable[Dataset]) -> tuple[str, ...]:
-    """Return how the checks of some datasets are scored, hidden tests first."""
+    """Return how the checks of some datasets are scored, in the order of tables."""
     used = {scoring for dataset in datasets for scoring in plan_of(settings).scorings_of(dataset)}
-    return tuple(scoring for scoring in ("tests", "matching") if scoring in used)
+    return in_order(used)
 
 
-def make_matcher(settings: Settings, run: Path | None, scorings: Iterable[str]) -> Matcher | None:
-    """Make what matches comments, where the scoring needs it; ``run`` holds the budget of the whole run.
-
-    Raises:
-        UsageError: if a model's name or key is missing.
-    """
-    if "matching" not in scorings:
-        return None
-    from ..scoring.matching.matchers import make_matcher as make
-
-    return make(settings, run)
-
-
-def make_classifier(settings: Settings, run: Path | None, scorings: Iterable[str]) -> Classifies | None:
-    """Make what sorts unlabelled comments, where that was asked for; ``run`` as in `make_matcher`.
+def make_deciders(settings: Settings, run: Path | None, scorings: Iterable[str]) -> dict[str, Decider]:
+    """Make what decides checks, by the name of the scoring; ``run`` holds the budget of the whole run.
 
     Raises:
-        UsageError: if a model's name or key is missing.
+        UsageError: if a package, a model's name or a key is missing.
     """
-    if "matching" not in scorings:
-        return None
-    from ..scoring.matching.matchers import make_classifier as make
-
-    return make(settings, run)
+    return {name: SCORINGS.get(name).decider(settings, run) for name in scorings}
 
 
 def make_backend(settings: Settings, name: str, session: str, log: Callable[[str], None]) -> Backend:
@@ -160,13 +144,14 @@ def needed_sandbox(settings: Settings, reviewer: Reviewer, scorings: Iterable[st
         UsageError: if a run without a repository needs one.
     """
     needs_repository = getattr(reviewer, "needs_repository", True)
-    if settings.offline and ("tests" in scorings or needs_repository):
-        what = "hidden tests need the code" if "tests" in scorings else f"{reviewer.name} reviews the code"
+    runs_code = any(SCORINGS.get(name).runs_code for name in scorings)
+    if settings.offline and (runs_code or needs_repository):
+        what = "hidden tests need the code" if runs_code else f"{reviewer.name} reviews the code"
         raise UsageError(
             f"--crbench-offline has no repository, and {what}. It is for --crbench-scoring=matching and "
             "reviews that were made elsewhere: --crbench-reviewer=file:reviews/{instance}.json, human or none"
         )
-    if "tests" in scorings or getattr(reviewer, "needs_sandbox", False):
+    if runs_code or getattr(reviewer, "needs_sandbox", False):
         return settings.sandbox
     return "none"
 
@@ -213,7 +198,6 @@ def make_evaluator(
         InfraError: if the run was begun with another reviewer or agent.
     """
     from ..core.sandbox import Limits
-    from ..scoring import SCORINGS
     from ..workspace.repository import build
     from ..workspace.revision import capture, changes
     from .lockstep import note_programs
@@ -253,7 +237,7 @@ def make_evaluator(
         ),
         capture=capture,
         changes=changes,
-        scorings={name: SCORINGS[name](settings, invocation.run) for name in invocation.scorings},
+        deciders=make_deciders(settings, invocation.run, invocation.scorings),
     )
     limits = Limits(memory=settings.memory, cpus=settings.cpus, pids=settings.pids)
     # Time that a failing endpoint takes moves the deadline of a review or revision, by its limit at the most.

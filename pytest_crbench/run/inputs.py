@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
+from ..core.scoring import SCORINGS
 from ..evaluation.identity import environment_name
 from ..host import digest
 from ..text.secrets import scrubbed_value
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from ..core.agent import Agent
-    from ..core.matching import Classifies, Matcher
     from ..core.model import Dataset, Instance
     from ..core.reviewer import Reviewer
+    from ..core.scoring import Decider
     from ..core.settings import Settings
 
 #: Installed packages whose behaviour reaches results, or the reports of pytest.
@@ -36,9 +37,7 @@ def run_inputs(
     reviewer: Reviewer,
     agent: Agent,
     sandbox: Mapping[str, Any],
-    scorings: Iterable[str] = ("tests",),
-    matcher: Matcher | None = None,
-    classifier: Classifies | None = None,
+    deciders: Mapping[str, Decider] | None = None,
 ) -> dict[str, Any]:
     """Return all that is known before any work starts, as plain JSON (docs/results-format.md)."""
     from ..models import prompts
@@ -46,21 +45,17 @@ def run_inputs(
     found: dict[str, Any] = scrubbed_value(
         _inputs(settings, datasets, reviewer, agent, sandbox, prompts.digest_of_all())
     )
-    found["options"] = _options(settings, scorings, matcher)
-    if classifier is not None:
-        found["options"]["classifier"] = dict(classifier.fingerprint)
-    return found
-
-
-def _options(settings: Settings, scorings: Iterable[str], matcher: Matcher | None) -> dict[str, Any]:
-    options: dict[str, Any] = {
+    made = {"tests": None} if deciders is None else deciders
+    found["options"] = {
         "repeats": settings.repeats,
-        "scoring": list(scorings),
+        "scoring": list(made),
         "comments": settings.comments,
     }
-    if matcher is not None:
-        options |= {"matcher": dict(matcher.fingerprint), "offline": settings.offline}
-    return options
+    for name, decider in made.items():
+        inputs = {} if decider is None else SCORINGS.get(name).inputs(decider)
+        if inputs:
+            found["options"] |= {**inputs, "offline": settings.offline}
+    return found
 
 
 def _inputs(

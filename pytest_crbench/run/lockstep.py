@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import UsageError
+from ..core.scoring import scoring_of
 from ..evaluation.lock import ENVIRONMENTS, FIXTURES, LockFile, check_replayable, check_same
 from ..statistics.deviations import Deviation, deviations, listed
 from ..text.printable import printable
@@ -39,7 +40,7 @@ def replay(run: Path, inputs: Mapping[str, Any]) -> list[str]:
         UsageError: naming the pull requests that differ, and what to do.
     """
     told = check_replayable(run.name, LockFile(run).read(), inputs)
-    if "tests" not in inputs["options"]["scoring"]:
+    if not any(scoring_of(name).runs_code for name in inputs["options"]["scoring"]):
         # No code runs: where it would is nothing that was changed.
         told = [one for one in told if one.where.partition(".")[0] not in ("sandbox", "limits", "engine")]
     return [f"replay under other conditions than were recorded: {listed(told, 8)}"] if told else []

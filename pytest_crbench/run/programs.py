@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from ..core.errors import UsageError
+from ..core.scoring import SCORINGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -137,7 +138,7 @@ def make_agent(
     Raises:
         UsageError: if it does not exist, or the model's name or key is missing.
     """
-    if "tests" not in scorings:
+    if not any(SCORINGS.get(name).needs_agent for name in scorings):
         from ..agents.none import NoAgent
 
         return NoAgent()

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..core.matching import Matcher
     from ..core.model import Dataset
     from ..core.reviewer import Reviewer
+    from ..core.scoring import Decider
     from ..core.settings import Settings
 
 
@@ -24,12 +25,13 @@ def run_record(
     agent: Agent,
     sandbox: Mapping[str, Any],
     inputs: Mapping[str, Any],
-    matcher: Matcher | None = None,
+    deciders: Iterable[Decider] = (),
 ) -> dict[str, Any]:
     """Return how a run is made, for readers, as plain JSON (docs/results-format.md).
 
     ``inputs`` is what its lock file holds: digests and versions are stated there, and compared there.
     """
+    matcher = next((made.matcher for made in deciders if hasattr(made, "matcher")), None)
     return {
         "started": now(),
         "crbench": __version__,

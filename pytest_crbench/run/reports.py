@@ -24,14 +24,14 @@ def make_gate(settings: Settings) -> Gate:
     Raises:
         UsageError: naming the option, what was found and what is possible.
     """
-    from ..reports.results import read_results
+    from ..reports.results import load_results
     from ..statistics import gate
 
     return gate.make_gate(
         fail_under=settings.fail_under,
         fail_over=settings.fail_over,
         min_coverage=settings.min_coverage,
-        baseline=read_results(settings.baseline) if settings.baseline else None,
+        baseline=load_results(settings.baseline) if settings.baseline else None,
         fail_if_regressed=settings.fail_if_regressed,
     )
 

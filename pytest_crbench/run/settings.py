@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import UsageError
+from ..core.scoring import SCORINGS
 from ..core.settings import Settings
 from ..core.status import RERUN
 from ..text import urls
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 
 _SIZES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
-_SCORINGS = ("tests", "matching")
 _MEANINGS = ("judge", "embedding", "exact")
 _FILE_LEVELS = ("nothing", "file")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,15}")
@@ -54,9 +54,9 @@ def read(lookup: Callable[[str], Any], base: Path) -> Settings:
 
 def _checked(settings: Settings) -> Settings:
     for scoring in settings.scoring:
-        if scoring not in _SCORINGS:
+        if scoring not in SCORINGS.names():
             raise UsageError(
-                f"--crbench-scoring={_shown(scoring)}: unknown scoring; known: {', '.join(_SCORINGS)}"
+                f"--crbench-scoring={_shown(scoring)}: unknown scoring; known: {', '.join(SCORINGS.names())}"
             )
     _one_of("--crbench-meaning", settings.meaning, _MEANINGS)
     _one_of("--crbench-comments", settings.comments, ("all", "diff"))

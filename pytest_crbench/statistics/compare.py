@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import UsageError
+from ..core.scoring import scoring_of
 from ..core.status import Status
 from . import paired
 from .deviations import Deviation, deviations
@@ -132,7 +133,7 @@ def compare(first: Results, second: Results, scoring: str | None = None) -> Comp
     chosen = scoring or shared_scoring(first, second)
     found = differing(first, second, chosen)
     if found:
-        same = "way of matching" if chosen == "matching" else "agent, sandbox and environments"
+        same = scoring_of(chosen).alike
         raise UsageError(
             f"{first.source} and {second.source} cannot be compared: {'; '.join(found)}. "
             f"A difference would say nothing about the reviewers. Run both with the same {same}."
@@ -192,10 +193,14 @@ def differing(first: Results, second: Results, scoring: str | None = None) -> tu
     Only what decides outcomes in ``scoring`` counts: no agent has a part in matching, no judge in hidden
     tests. By default it is the first that both have.
     """
-    if (scoring or shared_scoring(first, second)) == "matching":
-        matchers = [one for one in _unlike(first, second, "options") if ".matcher" in one.where]
-        return (f"comments were matched in different ways ({_shown(matchers)})",) if matchers else ()
+    chosen = scoring_of(scoring or shared_scoring(first, second))
     found: list[str] = []
+    places = tuple(f"options.{name}" for name in chosen.options)
+    unequal = [one for one in _unlike(first, second, "options") if one.where.startswith(places)]
+    if places and unequal:
+        found.append(f"{chosen.unlike} ({_shown(unequal)})")
+    if not chosen.runs_code:
+        return tuple(found)
     if _agent(first) != _agent(second):
         found.append(f"the coding agents differ ({_describe(first, second)})")
     ours, theirs = latest(first.verdicts), latest(second.verdicts)

@@ -16,14 +16,15 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import UsageError
+from ..core.scoring import owner_of, scoring_of
 from .condition import Condition, Outcome, shown
 from .regression import regression
-from .thresholds import MATCHING, Threshold, Tolerance, parse_share, parse_threshold, parse_tolerance
+from .thresholds import Threshold, Tolerance, parse_share, parse_threshold, parse_tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .agreement import Agreement, Estimate
+    from ..core.scoring import Numbers, Of, Scoring
     from .results import Results
     from .score import Group, Summary
 
@@ -127,10 +128,11 @@ def check_metrics(gate: Gate, scorings: Sequence[str], prefix: str = "--crbench-
         UsageError: naming the threshold, and the scoring that has the number.
     """
     for threshold in gate.thresholds:
-        if threshold.metric in MATCHING and "matching" not in scorings:
+        owner = owner_of(threshold.metric)
+        if owner is not None and owner not in scorings:
             raise UsageError(
                 f"{prefix}fail-{threshold.direction}={threshold.label}:{threshold.text}: "
-                f"{threshold.metric} is a number of the scoring matching, and the run is scored by "
+                f"{threshold.metric} is a number of the scoring {owner}, and the run is scored by "
                 f"{', '.join(scorings)}; see --crbench-scoring"
             )
 
@@ -180,9 +182,10 @@ def decide(
 
 def _meant(threshold: Threshold, summaries: Sequence[Summary]) -> Summary | None:
     """The scoring that a threshold is about: its metric's, or the run's first."""
-    if threshold.metric not in MATCHING:
+    owner = owner_of(threshold.metric)
+    if owner is None:
         return summaries[0]
-    return next((summary for summary in summaries if summary.scoring == "matching"), None)
+    return next((summary for summary in summaries if summary.scoring == owner), None)
 
 
 def _covered(summaries: Sequence[Summary], wanted: Fraction) -> Condition:
@@ -194,7 +197,7 @@ def _covered(summaries: Sequence[Summary], wanted: Fraction) -> Condition:
 def _judge(threshold: Threshold, summary: Summary | None, min_coverage: Fraction) -> Condition:
     label = threshold.label
     if summary is None:
-        said = f"{label}: the run was not scored by matching"
+        said = f"{label}: the run was not scored by {owner_of(threshold.metric)}"
         return Condition(label, "undecided", said)
     group = summary.group(threshold.facet, threshold.value) if threshold.facet else summary.overall
     if group is None or group.selected == 0:
@@ -209,8 +212,8 @@ def _judge(threshold: Threshold, summary: Summary | None, min_coverage: Fraction
         covered = _coverage(group, min_coverage)
         if covered.outcome == "undecided":
             return Condition(label, "undecided", f"{text}, but its {covered.text}")
-    found = summary.agreements.get((threshold.facet, threshold.value))
-    known, what = _told(threshold.metric, group, found)
+    numbers = summary.numbers.get((threshold.facet, threshold.value))
+    known, what = _told(threshold.metric, group, scoring_of(summary.scoring), numbers)
     if Fraction(known, group.evaluations) < min_coverage:
         return Condition(label, "undecided", f"{text}, but only {known} of {group.evaluations} {what}")
     return Condition(label, "met" if holds else "not-met", text)
@@ -223,14 +226,12 @@ def _worst(threshold: Threshold, summary: Summary) -> Fraction | None:
     for view in (summary, summary.gated):
         group = view.group(*place) if threshold.facet else view.overall
         if group is not None:
-            values.append(_value(threshold.metric, group, view.agreements.get(place)))
+            values.append(_value(threshold.metric, group, scoring_of(view.scoring), view.numbers.get(place)))
     known = [value for value in values if value is not None]
     return (min if threshold.direction == "under" else max)(known, default=None)
 
 
-def _value(metric: str, group: Group, agreement: Agreement | None) -> Fraction | None:
-    if metric in MATCHING and metric != "recall":
-        return _of_agreement(metric, agreement)
+def _value(metric: str, group: Group, scoring: Scoring, numbers: Numbers | None) -> Fraction | None:
     match metric:
         case "measured":
             return group.measured.value
@@ -238,34 +239,32 @@ def _value(metric: str, group: Group, agreement: Agreement | None) -> Fraction |
             return group.macro
         case "comments_per_pr":
             return group.totals.comments_per_pr
+        case _ if metric in scoring.metrics and metric != scoring.rate:
+            return None if numbers is None else numbers.value(metric)
         case _:
             return group.strict.value
 
 
-def _told(metric: str, group: Group, agreement: Agreement | None) -> tuple[int, str]:
+def _told(metric: str, group: Group, scoring: Scoring, numbers: Numbers | None) -> tuple[int, str]:
     """How many of the group's reviews tell what the metric counts, and what they do in words.
 
     A number of comments, or a mean over pull requests, can be that of a few of them although nearly all
     checks are covered: pull requests have one check or a hundred.
     """
     match metric:
-        case "pass_rate" | "measured" | "recall" | "line_recall":
-            return group.evaluations, ""
-        case "macro" | "macro_recall":
-            return group.decided, "reviews have a result"
+        case "pass_rate" | "measured":
+            of: Of = "selected"
+        case "macro":
+            of = "decided"
         case "comments_per_pr":
             return group.totals.reviews, "reviews are known"
         case _:
-            return agreement.tally.reviews if agreement else 0, "reviews are known"
-
-
-def _of_agreement(metric: str, agreement: Agreement | None) -> Fraction | None:
-    if agreement is None:
-        return None
-    if metric == "noise":
-        return agreement.noise[0] if agreement.noise else None
-    estimate: Estimate = getattr(agreement, metric)
-    return estimate.value
+            of = scoring.tells.get(metric, "known")
+    if of == "selected":
+        return group.evaluations, ""
+    if of == "decided":
+        return group.decided, "reviews have a result"
+    return numbers.reviews if numbers else 0, "reviews are known"
 
 
 def _known(threshold: Threshold, summary: Summary) -> str:
@@ -319,18 +318,14 @@ def _ungated(summary: Summary) -> str:
     overall = summary.overall
     if overall.strict.value is None:
         return f"nothing measured{causes(overall)}"
-    parts = [f"{_headline(summary)} {shown(overall.strict.value)}", *_measured(overall)]
+    parts = [f"{scoring_of(summary.scoring).rate} {shown(overall.strict.value)}", *_measured(overall)]
     if summary.self_reported:
         as_missed = shown(summary.gated.overall.strict.value or Fraction(0))
         parts.append(f"{as_missed} with {summary.self_reported} self-reported outside failures as missed")
-    if summary.agreement is not None:
-        for name in ("precision", "f1"):
-            value = _of_agreement(name, summary.agreement)
+    if summary.own is not None:
+        for name in scoring_of(summary.scoring).headline:
+            value = summary.own.value(name)
             parts += [f"{name} {shown(value)}"] if value is not None else []
     if overall.coverage is not None:
         parts.append(f"coverage {shown(overall.coverage, Fraction(1))}{causes(overall)}")
     return ", ".join(parts)
-
-
-def _headline(summary: Summary) -> str:
-    return "recall" if summary.scoring == "matching" else "overall"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ..core.scoring import in_order
 from .score import summarise
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Results:
     def scorings(self) -> tuple[str, ...]:
         """The scorings of the run, hidden tests first."""
         used = {key.scoring for key in self.planned} | {verdict.key.scoring for verdict in self.verdicts}
-        return tuple(sorted(used, key=lambda name: (name != "tests", name))) or ("tests",)
+        return in_order(used) or ("tests",)
 
     @property
     def part(self) -> str:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from ..core.scoring import scoring_of
 from ..core.status import Status
-from .agreement import PULL_REQUEST_FACETS, agreement
+from .agreement import PULL_REQUEST_FACETS
 from .intervals import Interval, effective_size, macro_interval, rate_interval
 from .paired import FALSE_ALARMS, detectable
 from .row import sort_key
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ..core.model import Key, Verdict
-    from .agreement import Agreement
+    from ..core.scoring import Numbers, Scoring
 
 #: The order in which facets are reported; others follow by name.
 FACETS = ("kind", "category", "dataset", "language", "context", "repo", "size", "origin", "level")
@@ -112,9 +113,9 @@ class Summary:
     #: Verdicts that are no measurement, in order, and the planned ones that never came.
     unmeasured: tuple[Verdict, ...]
     not_run: tuple[Key, ...]
-    #: Where the scoring is matching: precision, recall and F1 of everything and of some pull requests, by
-    #: (facet, value), ("", "") for everything.
-    agreements: Mapping[tuple[str, str], Agreement] = field(default_factory=dict)
+    #: What the scoring counts beside the rate, of everything and of some pull requests: by (facet, value),
+    #: ("", "") for everything.
+    numbers: Mapping[tuple[str, str], Numbers] = field(default_factory=dict)
     #: The same with self-reported failures as errors of the reviewer; None if there is no such failure.
     lowered: Summary | None = None
 
@@ -129,9 +130,9 @@ class Summary:
         return self.gated.overall.strict.of - self.overall.strict.of
 
     @property
-    def agreement(self) -> Agreement | None:
-        """Precision, recall and F1 of everything; None in another scoring, or without a measurement."""
-        return self.agreements.get(("", ""))
+    def own(self) -> Numbers | None:
+        """The scoring's own numbers of everything; None if it has none, or without a measurement."""
+        return self.numbers.get(("", ""))
 
     def group(self, facet: str, value: str) -> Group | None:
         """Return the group of one facet value; None if no selected check has it."""
@@ -201,21 +202,21 @@ def summarise(
         groups=tuple(_group(*name, done[name], absent[name]) for name in names),
         unmeasured=tuple(v for v in found.values() if not v.status.measured),
         not_run=tuple(sorted(missing, key=sort_key)),
-        agreements=_agreements(list(found.values()), done) if scoring == "matching" else {},
+        numbers=_numbers(scoring_of(scoring), list(found.values()), done),
         lowered=summarise(lowered(found.values()), missing, scoring=scoring, arm=arm)
         if any(verdict.self_reported for verdict in found.values())
         else None,
     )
 
 
-def _agreements(
-    everything: Sequence[Verdict], groups: Mapping[tuple[str, str], Sequence[Verdict]]
-) -> dict[tuple[str, str], Agreement]:
+def _numbers(
+    scoring: Scoring, everything: Sequence[Verdict], groups: Mapping[tuple[str, str], Sequence[Verdict]]
+) -> dict[tuple[str, str], Numbers]:
     wanted = {
         ("", ""): everything,
         **{name: found for name, found in groups.items() if name[0] in PULL_REQUEST_FACETS},
     }
-    made = {name: agreement(found) for name, found in wanted.items()}
+    made = {name: scoring.measure(found) for name, found in wanted.items()}
     return {name: found for name, found in made.items() if found is not None}
 
 

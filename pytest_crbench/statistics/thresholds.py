@@ -8,31 +8,19 @@ from fractions import Fraction
 from typing import Literal
 
 from ..core.errors import UsageError
+from ..core.scoring import metrics_of_scorings, owner_of, scoring_of
 from ..text.printable import printable
 from .agreement import PULL_REQUEST_FACETS
 from .paired import FALSE_ALARMS
 
 Direction = Literal["under", "over"]
 
-#: Every metric that a threshold can name, and what it is.
+#: Metrics of every scoring, and what they are.
 METRICS = {
     "pass_rate": "passed / (passed + missed + reviewer_error + tampered), the default",
     "measured": "passed / (passed + missed)",
     "macro": "mean over pull requests of their pass rates",
     "comments_per_pr": "mean number of review comments per pull request",
-}
-#: Metrics of the scoring ``matching`` (docs/matching.md).
-MATCHING = {
-    "recall": "references found / references",
-    "precision": "matched comments / comments",
-    "f1": "harmonic mean of precision and recall",
-    "line_precision": "precision by place alone",
-    "line_recall": "recall by place alone",
-    "line_f1": "F1 by place alone",
-    "macro_precision": "mean over pull requests of their precision",
-    "macro_recall": "mean over pull requests of their recall",
-    "macro_f1": "mean over pull requests of their F1",
-    "noise": "share of the comments that repeat another, hit a rejected one or name no place",
 }
 _NUMBER = re.compile(r"(\d{1,9}(?:\.\d{0,60})?|\.\d{1,60})(\s*%)?", re.ASCII)
 
@@ -102,12 +90,12 @@ def parse_threshold(text: str, direction: Direction = "under", prefix: str = "--
     """
     option = f"{prefix}fail-{direction}={printable(text, 120)}"
     left, colon, right = text.rpartition(":")
-    if not colon and ("@" in text or text.strip() in METRICS | MATCHING):
+    if not colon and ("@" in text or text.strip() in _known()):
         raise UsageError(f"{option}: no threshold; write {printable(text, 120)}:NUMBER")
     name, at, place = left.partition("@")
     metric = name.strip() or "pass_rate"
-    if metric not in METRICS and metric not in MATCHING:
-        known = "; ".join(f"{key} ({what})" for key, what in (METRICS | MATCHING).items())
+    if metric not in _known():
+        known = "; ".join(f"{key} ({what})" for key, what in (_known()).items())
         raise UsageError(f"{option}: unknown metric {printable(metric, 60)!r}. Known: {known}.")
     facet, equals, value = (part.strip() for part in place.partition("="))
     if at and not (facet and equals and value):
@@ -115,7 +103,8 @@ def parse_threshold(text: str, direction: Direction = "under", prefix: str = "--
             f"{option}: {printable(place, 60)!r} names no facet value; write METRIC@FACET=VALUE:NUMBER, "
             "as in @category=Security:0.5"
         )
-    if facet and metric in MATCHING and metric != "recall" and facet not in PULL_REQUEST_FACETS:
+    owner = owner_of(metric)
+    if facet and owner and metric != scoring_of(owner).rate and facet not in PULL_REQUEST_FACETS:
         raise UsageError(
             f"{option}: a comment without a match has no {printable(facet, 40)}, so there is no {metric} by "
             f"it; there is by {', '.join(PULL_REQUEST_FACETS)}, and there is recall@{printable(facet, 40)}=…"
@@ -150,3 +139,8 @@ def _number(text: str, option: str) -> Fraction:
     if found is None or found[2]:
         raise UsageError(f"{option}: expected a number of comments such as 20, found {printable(text, 60)!r}")
     return Fraction(found[1].rstrip("."))
+
+
+def _known() -> dict[str, str]:
+    """Every metric that a threshold can name."""
+    return {**METRICS, **metrics_of_scorings()}

@@ -12,7 +12,7 @@ from support.offline import Says, offline
 from pytest_crbench.core.errors import InfraError, ReviewerError, UsageError
 from pytest_crbench.core.model import Review, ReviewComment
 from pytest_crbench.core.status import Status
-from pytest_crbench.reports.agreement import agreement_lines
+from pytest_crbench.scoring.matching.numbers import MatchingNumbers
 from pytest_crbench.statistics.gate import decide, make_gate
 from pytest_crbench.statistics.results import Results
 from pytest_crbench.statistics.row import from_row, to_row
@@ -44,7 +44,7 @@ def test_the_interval_of_f1_is_that_of_f1(tmp_path: Path) -> None:
     """One pull request, of which nearly all is found among many comments: F1 is far below recall."""
     pulls = [pull(1, *(at(f"Note {n}.", 10 * n + 1) for n in range(10)))]
     said = lambda i: Review((*(c.comment for c in i.checks[:9]), *elsewhere(81)), "says")  # noqa: E731
-    found = scored(tmp_path, pulls, said).summary().agreement
+    found = scored(tmp_path, pulls, said).summary().own.agreement
     assert found is not None
     for estimate in (found.precision, found.recall, found.f1, found.macro_f1):
         assert estimate.value is not None
@@ -56,7 +56,7 @@ def test_the_interval_of_f1_is_that_of_f1(tmp_path: Path) -> None:
 def test_pull_requests_that_are_alike_give_no_certainty(tmp_path: Path) -> None:
     pulls = [pull(n, at("Price.", 1), at("Tax.", 30)) for n in (1, 2, 3)]
     said = lambda i: Review((i.checks[0].comment, *elsewhere(1)), "says")  # noqa: E731
-    found = scored(tmp_path, pulls, said).summary().agreement
+    found = scored(tmp_path, pulls, said).summary().own.agreement
     assert found is not None
     for estimate in (found.precision, found.f1, found.macro_precision, found.macro_f1):
         assert estimate.value == 0.5
@@ -112,7 +112,7 @@ def test_ids_that_a_reviewer_uses_twice_are_told_apart(tmp_path: Path) -> None:
     made = []
     for name, comments in (("one", said), ("other", said[::-1])):
         results = scored(tmp_path / name, pulls, lambda _: Review(tuple(comments), "says"))  # noqa: B023
-        found = results.summary().agreement
+        found = results.summary().own.agreement
         assert found is not None
         assert (found.tally.comments, found.tally.matched, found.tally.duplicates) == (5, 2, 1)
         made.append([verdict.matching["comment"] for verdict in results.verdicts])
@@ -165,13 +165,13 @@ def test_of_a_part_of_the_references_it_is_said(tmp_path: Path) -> None:
     perfect = lambda i: Review(tuple(c.comment for c in i.checks), "says")  # noqa: E731
     whole = scored(tmp_path, pulls, perfect)
     (one, *_) = whole.verdicts
-    found = summarise([one], scoring="matching").agreement
+    found = summarise([one], scoring="matching").own.agreement
     assert found is not None
     assert (found.tally.found, found.tally.references, found.tally.matched) == (1, 1, 3)
-    assert dict(agreement_lines(found))["selected"].startswith("1 of 3 references count here")
-    everything = whole.summary().agreement
+    assert dict(MatchingNumbers(found).lines())["selected"].startswith("1 of 3 references count here")
+    everything = whole.summary().own.agreement
     assert everything is not None
-    assert "selected" not in dict(agreement_lines(everything))
+    assert "selected" not in dict(MatchingNumbers(everything).lines())
 
 
 @pytest.mark.parametrize(
@@ -205,6 +205,6 @@ def test_hunks_are_those_of_the_reviews_that_are_known(tmp_path: Path) -> None:
     known = from_row({**told, "matching": {**told["matching"], "hunks": 4}})
     failed = from_row({**to_row(second), "status": "reviewer_error", "matching": {}})
     for verdicts, hunks in (([known, failed], 4), ([known, second], None), ([failed], None)):
-        found = summarise(verdicts, scoring="matching").agreement
+        found = summarise(verdicts, scoring="matching").own.agreement
         assert found is not None
         assert found.tally.hunks == hunks

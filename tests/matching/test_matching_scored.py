@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def numbers(summary: Summary) -> dict[str, Any]:
     """Everything that a reordering must leave as it is."""
-    found = summary.agreement
+    found = summary.own.agreement
     assert found is not None
     groups = {(g.facet, g.value): (g.passed, g.selected, g.strict.interval) for g in summary.groups}
     return {"tally": found.tally, "f1": found.f1, "macro": found.macro_f1, "groups": groups}
@@ -54,7 +54,7 @@ def perfect(instance: Instance) -> list[ReviewComment]:
 
 def test_a_perfect_reviewer_of_all_of_aacr_bench(aacr_data: Path, tmp_path: Path) -> None:
     summary = scored(aacr_data, tmp_path / "perfect", perfect)
-    found = summary.agreement
+    found = summary.own.agreement
     assert found is not None
     assert (found.tally.matched, found.tally.comments, found.tally.found) == (1505, 1505, 1505)
     assert found.precision.value == found.recall.value == found.f1.value == found.macro_f1.value == 1
@@ -98,7 +98,7 @@ def test_vague_places_gain_nothing(aacr_data: Path, tmp_path: Path) -> None:
             for number, place in enumerate(VAGUE.values())
         ]
 
-    found = scored(aacr_data, tmp_path / "vague", vague).agreement
+    found = scored(aacr_data, tmp_path / "vague", vague).own.agreement
     assert found is not None
     assert (found.tally.matched, found.tally.line_matched, found.tally.found) == (0, 0, 0)
     assert found.tally.placeless == found.tally.comments == 1505 * len(VAGUE)
@@ -121,7 +121,7 @@ def test_the_published_rules_reward_vague_places(aacr_data: Path, tmp_path: Path
 
 def test_what_experts_rejected_is_told_apart(aacr_data: Path, tmp_path: Path) -> None:
     """A reviewer that says what experts rejected: by place it would find a tenth of the references."""
-    found = scored(aacr_data, tmp_path / "negatives", lambda i: list(i.rejected)).agreement
+    found = scored(aacr_data, tmp_path / "negatives", lambda i: list(i.rejected)).own.agreement
     assert found is not None
     assert (found.tally.comments, found.tally.rejected, found.tally.rejected_of) == (632, 632, 632)
     assert (found.tally.found, found.tally.line_found, found.tally.unlabelled) == (0, 143, 0)
@@ -189,7 +189,7 @@ def half_right(instance: Instance) -> Review:
 
 def test_every_number_of_a_half_right_reviewer(small: Path, tmp_path: Path) -> None:
     results = offline(tmp_path, Says(half_right), dataset=[f"aacr:{small}"])
-    found = results.summary().agreement
+    found = results.summary().own.agreement
     assert found is not None
     tally = found.tally
     assert (tally.comments, tally.references, tally.matched, tally.found) == (6, 4, 1, 1)
@@ -210,7 +210,7 @@ def test_every_number_of_a_half_right_reviewer(small: Path, tmp_path: Path) -> N
     assert found.noise == (Fraction(3, 6), Fraction(5, 6))
     assert found.rejected == Fraction(1, 2)
     summary = results.summary()
-    go, python = summary.agreements["language", "Go"], summary.agreements["language", "Python"]
+    go, python = (summary.numbers["language", name].agreement for name in ("Go", "Python"))
     assert (go.precision.value, go.f1.value) == (None, 0)
     assert (python.precision.value, python.recall.value) == (Fraction(1, 6), Fraction(1, 3))
     for estimate in (found.precision, found.f1, found.line_f1, found.macro_f1):
@@ -247,14 +247,14 @@ def test_noise_can_be_bounded(small: Path, tmp_path: Path) -> None:
 
 
 def test_the_human_reviewer_is_perfect(small: Path, tmp_path: Path) -> None:
-    found = offline(tmp_path, HumanReviewer(), dataset=[f"aacr:{small}"]).summary().agreement
+    found = offline(tmp_path, HumanReviewer(), dataset=[f"aacr:{small}"]).summary().own.agreement
     assert found is not None
     assert found.f1.value == 1
 
 
 def test_the_published_recall_leaves_silence_out(small: Path, tmp_path: Path) -> None:
     found = offline(tmp_path, Says(half_right), dataset=[f"aacr:{small}"], aacr_legacy=True)
-    agreement = found.summary().agreement
+    agreement = found.summary().own.agreement
     assert agreement is not None
     assert agreement.published
     # Of the first pull request's three references, the price is found; the second has no comment.

@@ -12,7 +12,7 @@ from report_runs import broken, run_of, verdicts
 from pytest_crbench.commands import compare, gate, tables
 from pytest_crbench.core.status import Status
 from pytest_crbench.reports.markdown import markdown
-from pytest_crbench.reports.results import document, read_results, write_results
+from pytest_crbench.reports.results import document, load_results, write_results
 from pytest_crbench.reports.table import table
 from pytest_crbench.statistics.gate import decide, make_gate
 
@@ -184,7 +184,7 @@ def test_the_lost_checks_of_a_regression_are_named(
 ) -> None:
     assert crbench("gate", runs["plain"], "--baseline", runs["better"], "--fail-if-regressed=0") == 1
     assert "\nlost       releases::package-01::check-0\n" in capsys.readouterr().out
-    first, second = (read_results(runs[name]) for name in ("better", "plain"))
+    first, second = (load_results(runs[name]) for name in ("better", "plain"))
     decision = decide(make_gate(baseline=first, fail_if_regressed="0"), second.summary(), second)
     assert decision.lost == (("releases", "package-01", "check-0"),)
     assert "lost      releases::package-01::check-0" in table(second, second.summaries, decision=decision)

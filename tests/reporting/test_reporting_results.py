@@ -15,7 +15,7 @@ from pytest_crbench.core.model import Key
 from pytest_crbench.core.status import Status
 from pytest_crbench.reports import results as module
 from pytest_crbench.reports.markdown import markdown
-from pytest_crbench.reports.results import append_row, document, read_results, read_rows, write_results
+from pytest_crbench.reports.results import append_row, document, load_results, read_rows, write_results
 from pytest_crbench.reports.schema import json_schema
 from pytest_crbench.reports.table import table
 from pytest_crbench.statistics.gate import decide, make_gate
@@ -81,7 +81,7 @@ def test_round_trip(tmp_path: Path) -> None:
     summary = results.summary()
     write_results(tmp_path / "results.json", results, None)
     for place in (tmp_path, tmp_path / "results.json"):
-        again = read_results(place)
+        again = load_results(place)
         assert sorted(again.verdicts, key=str) == sorted(results.verdicts, key=str)
         assert again.planned == results.planned
         assert again.summary() == summary
@@ -104,7 +104,7 @@ def test_a_gate_over_the_file_decides_like_the_run(tmp_path: Path) -> None:
     gate = make_gate(fail_under=["0.25", "@kind=structural:0.1"], min_coverage="0.8")
     decision = decide(gate, summary, results)
     write_results(tmp_path / "results.json", results, decision)
-    again = read_results(tmp_path)
+    again = load_results(tmp_path)
     assert decide(gate, again.summary(), again) == decision
 
 
@@ -133,7 +133,7 @@ def test_broken_files_are_named(tmp_path: Path, change: Any, said: str) -> None:
     file = tmp_path / "results.json"
     file.write_text(json.dumps(content))
     with pytest.raises(UsageError) as caught:
-        read_results(file)
+        load_results(file)
     assert said in str(caught.value)
     assert str(file) in str(caught.value)
 
@@ -143,16 +143,16 @@ def test_what_is_not_a_result_file(tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "x.json"
     file.write_bytes(data)
     with pytest.raises(UsageError, match=r"x\.json"):
-        read_results(file)
+        load_results(file)
     with pytest.raises(UsageError, match="cannot read"):
-        read_results(tmp_path / "absent.json")
+        load_results(tmp_path / "absent.json")
 
 
 def test_keys_of_a_later_writer_are_left_aside(tmp_path: Path) -> None:
     content = written(mixed())
     content["novelty"] = content["verdicts"][0]["novelty"] = {"a": 1}
     (tmp_path / "results.json").write_text(json.dumps(content))
-    assert read_results(tmp_path).summary() == mixed().summary()
+    assert load_results(tmp_path).summary() == mixed().summary()
 
 
 def test_rows_are_appended(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from pytest_crbench.evaluation.context import Parts, Places
 from pytest_crbench.evaluation.evaluator import Evaluator
 from pytest_crbench.evaluation.store import Store
 from pytest_crbench.host import digest
-from pytest_crbench.scoring.tests.hidden_tests import HiddenTests, HiddenTestScoring
+from pytest_crbench.scoring.tests.hidden_tests import HiddenTestDecider, HiddenTests
 
 #: The pull request's head: ``tax()`` is wrong, and the hidden test wants it right.
 HEAD = {"shop/__init__.py": "", "shop/tax.py": "def tax():\n    return 'wrong'\n"}
@@ -98,7 +98,7 @@ class Arena:
             reviewer=None,  # type: ignore[arg-type]
             agent=None,  # type: ignore[arg-type]
             backend=self.backend,
-            scorings={"tests": HiddenTestScoring()},
+            deciders={"tests": HiddenTestDecider()},
             trees=lambda *_given: Trees(tree, tree),
             workspace=unused,
             capture=unused,

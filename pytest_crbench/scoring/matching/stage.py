@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from ... import __version__
 from ...core.errors import StageError
@@ -18,19 +18,18 @@ if TYPE_CHECKING:
     from ...core.model import Check, Verdict
     from ...evaluation.evaluation import Evaluation
 
+_NAME = "matching"
+
 
 @dataclass(frozen=True)
-class MatchingScoring:
-    """The scoring of AACR-Bench (arXiv 2601.19494): passed means: a comment was assigned to it.
+class MatchingDecider:
+    """Matches the reviews of a run, each once.
 
     ``classifier`` sorts comments that match nothing; None where that was not asked for.
     """
 
     matcher: Matcher
     classifier: Classifies | None = None
-    name: ClassVar[str] = "matching"
-    stages: ClassVar[tuple[str, ...]] = ("review", "matching")
-    runs_code: ClassVar[bool] = False
 
     def verdict(self, evaluation: Evaluation, check: Check) -> Verdict:
         """Return the verdict on one check.
@@ -41,7 +40,7 @@ class MatchingScoring:
         found = self.result(evaluation)
         hit = next((match for match in found.matches if match.reference == check.id), None)
         return replace(
-            evaluation.blank(check, self.name),
+            evaluation.blank(check, _NAME),
             status=Status.PASSED if hit else Status.MISSED,
             reason=_reason(found, check.id, hit.comment if hit else None),
             keys={"review": evaluation.review_key, "matching": self.key(evaluation)},
@@ -61,9 +60,9 @@ class MatchingScoring:
         Raises:
             StageError: if there is no review, or meanings could not be compared.
         """
-        if self.name not in evaluation.kept:
-            evaluation.kept[self.name] = self._matched(evaluation)
-        found: Matching = evaluation.kept[self.name]
+        if _NAME not in evaluation.kept:
+            evaluation.kept[_NAME] = self._matched(evaluation)
+        found: Matching = evaluation.kept[_NAME]
         return found
 
     def key(self, evaluation: Evaluation) -> str:

@@ -27,12 +27,8 @@ if TYPE_CHECKING:
 _HEADROOM = 3
 
 
-class HiddenTestScoring:
-    """The scoring of c-CRAB (arXiv 2603.23448): passed means: the hidden test passes after revision."""
-
-    name = "tests"
-    stages = ("review", "revision")
-    runs_code = True
+class HiddenTestDecider:
+    """Decides checks by their hidden tests."""
 
     def verdict(self, evaluation: Evaluation, check: Check) -> Verdict:
         """Return the verdict on one check.
@@ -40,7 +36,7 @@ class HiddenTestScoring:
         Raises:
             StageError: if there is no measurement.
         """
-        tests: HiddenTests = evaluation.kept.setdefault(self.name, HiddenTests(evaluation))
+        tests: HiddenTests = evaluation.kept.setdefault("tests", HiddenTests(evaluation))
         return tests.verdict(check)
 
 

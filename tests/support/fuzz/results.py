@@ -14,7 +14,7 @@ from pytest_crbench.core.status import Status
 from pytest_crbench.evaluation.lock import LockFile, check_replayable, check_same
 from pytest_crbench.reports.comparison import comparison_json, comparison_markdown, comparison_text
 from pytest_crbench.reports.markdown import markdown
-from pytest_crbench.reports.results import append_row, document, read_results, read_rows
+from pytest_crbench.reports.results import append_row, document, load_results, read_rows
 from pytest_crbench.reports.schema import ResultsFile
 from pytest_crbench.reports.table import table as lines_of
 from pytest_crbench.run import rundir, settings
@@ -133,7 +133,7 @@ def _read(raw: bytes, folder: Path) -> None:
     file = folder / "results.json"
     file.write_bytes(raw)
     with refused(UsageError):
-        results = read_results(file)
+        results = load_results(file)
         summary = results.summary()
         gate = make_gate(
             fail_under=["0.5", "macro@kind=a:0.1"],
@@ -156,7 +156,7 @@ def _read(raw: bytes, folder: Path) -> None:
         written = json.dumps(document(results, decision), allow_nan=False)
         ResultsFile.model_validate(json.loads(written))
         file.write_text(written)
-        again = read_results(file)
+        again = load_results(file)
         assert (again.verdicts, again.summary()) == (tuple(sorted_verdicts(results)), summary)
 
 
@@ -171,7 +171,7 @@ def _round_trip(verdicts: list[Verdict], folder: Path) -> None:
     results = Results(_sound()["run"], tuple(verdicts), {v.key: v.facets for v in verdicts})
     file = folder / "results.json"
     file.write_text(json.dumps(document(results, None)))
-    again = read_results(file)
+    again = load_results(file)
     assert list(again.verdicts) == sorted_verdicts(results)
     assert again.summary() == results.summary()
     lines = folder / "results.jsonl"

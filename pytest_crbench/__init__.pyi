@@ -1,0 +1,22 @@
+from .core.agent import Agent as Agent
+from .core.agent import AgentTask as AgentTask
+from .core.model import Changes as Changes
+from .core.model import Check as Check
+from .core.model import Instance as Instance
+from .core.model import PullRequest as PullRequest
+from .core.model import Review as Review
+from .core.model import ReviewComment as ReviewComment
+from .core.model import Revision as Revision
+from .core.model import Verdict as Verdict
+from .core.reviewer import Reviewer as Reviewer
+from .core.reviewer import ReviewTask as ReviewTask
+from .core.scoring import Decider as Decider
+from .core.scoring import Numbers as Numbers
+from .core.scoring import Scoring as Scoring
+from .core.status import Status as Status
+from .reports.results import load_results as load_results
+from .statistics.results import Results as Results
+
+__version__: str
+
+class OutsideFailure(Exception): ...
