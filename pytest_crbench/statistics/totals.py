@@ -8,13 +8,15 @@ from fractions import Fraction
 from statistics import median
 from typing import TYPE_CHECKING
 
+from ..core.scoring import scoring_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ..core.model import Verdict
 
-#: Stages that an evaluation runs once, whatever the number of its checks.
-SHARED_STAGES = ("review", "revision", "matching")
+#: Stages that an evaluation runs once, whatever the number of its checks and scorings; a scoring has more.
+_SHARED = ("review", "revision")
 _INPUT = ("prompt_tokens", "input_tokens")
 _OUTPUT = ("completion_tokens", "output_tokens")
 
@@ -110,8 +112,9 @@ def _usage(group: Sequence[Verdict]) -> dict[str, dict[str, float]]:
     """Usage of one evaluation: shared stages once, others (of single checks) added up."""
     found: dict[str, dict[str, float]] = {}
     for verdict in group:
+        shared = (*_SHARED, *scoring_of(verdict.key.scoring).stages)
         for stage, used in verdict.usage.items():
-            if stage in SHARED_STAGES:
+            if stage in shared:
                 if used:
                     found.setdefault(stage, dict(used))
                 continue
@@ -124,8 +127,9 @@ def _usage(group: Sequence[Verdict]) -> dict[str, dict[str, float]]:
 def _seconds(group: Sequence[Verdict]) -> dict[str, float]:
     found: dict[str, float] = {}
     for verdict in group:
+        shared = (*_SHARED, *scoring_of(verdict.key.scoring).stages)
         for stage, duration in verdict.durations.items():
-            if stage in SHARED_STAGES:
+            if stage in shared:
                 found[stage] = max(found.get(stage, 0.0), duration)
             else:
                 found[stage] = found.get(stage, 0.0) + duration
