@@ -69,6 +69,12 @@ def test_each_document_is_listed_once(repo_root: Path) -> None:
     assert len(targets) == len(set(targets))
 
 
+def test_the_site_names_every_page(repo_root: Path) -> None:
+    """``mkdocs build --strict`` refuses the rest, but is no part of every change."""
+    named = re.findall(r"^ +- [^:]+: (\S+\.md)$", (repo_root / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+    assert sorted(named) == sorted(path.name for path in (repo_root / "docs").glob("*.md"))
+
+
 def test_the_ten_files_of_an_evaluation_are_there(repo_root: Path) -> None:
     page = (repo_root / "docs" / "architecture.md").read_text("utf-8")
     files = re.findall(r"^\| \d+ \| `([^`]+)`", page, re.MULTILINE)
