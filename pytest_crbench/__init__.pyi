@@ -1,12 +1,17 @@
 from .core.agent import Agent as Agent
 from .core.agent import AgentTask as AgentTask
+from .core.datasets import DatasetKind as DatasetKind
+from .core.datasets import Note as Note
 from .core.model import Changes as Changes
 from .core.model import Check as Check
+from .core.model import Dataset as Dataset
+from .core.model import Environment as Environment
 from .core.model import Instance as Instance
 from .core.model import PullRequest as PullRequest
 from .core.model import Review as Review
 from .core.model import ReviewComment as ReviewComment
 from .core.model import Revision as Revision
+from .core.model import Source as Source
 from .core.model import Verdict as Verdict
 from .core.reviewer import Reviewer as Reviewer
 from .core.reviewer import ReviewTask as ReviewTask

@@ -5,16 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..core.datasets import DATASETS
 from ..core.errors import UsageError
 from ..text.printable import printable
 from ..text.secrets import in_text, register
 
 if TYPE_CHECKING:
+    from ..core.datasets import Note
     from ..core.model import Dataset
-    from .notes import Note
-
-#: What may stand before the first colon of a dataset's name: how its files are to be read.
-KINDS = ("native", "aacr")
 
 
 def open_dataset(spec: str) -> Dataset:
@@ -29,20 +27,13 @@ def open_dataset(spec: str) -> Dataset:
         UsageError: if there is no such dataset, or one of its files is broken; all problems are listed.
     """
     kind, path = located(spec)
-    if kind == "aacr":
-        from . import aacr
-
-        dataset = aacr.load(path)
-    else:
-        from . import native
-
-        if not spec.startswith("native:") and not _exists(path):
-            raise UsageError(
-                f"no dataset {printable(spec)!r}: neither a bundled one "
-                f"({', '.join(bundled_names()) or 'none found'}) nor an existing folder. "
-                "Name a folder that holds <id>/instance.toml, or one such <id> folder."
-            )
-        dataset = native.load(path)
+    if kind == "native" and not spec.startswith("native:") and not _exists(path):
+        raise UsageError(
+            f"no dataset {printable(spec)!r}: neither a bundled one "
+            f"({', '.join(bundled_names()) or 'none found'}) nor an existing folder. "
+            "Name a folder that holds <id>/instance.toml, or one such <id> folder."
+        )
+    dataset = DATASETS.get(kind).load(path)
     register(secret for instance in dataset.instances for secret in in_text(instance.source.url or ""))
     return dataset
 
@@ -50,7 +41,7 @@ def open_dataset(spec: str) -> Dataset:
 def located(spec: str) -> tuple[str, Path]:
     """Return the kind of a dataset and where it would be loaded from, whether that is there or not."""
     kind, separator, rest = spec.partition(":")
-    if separator and kind in KINDS:
+    if separator and kind in DATASETS.names():
         return kind, _expand(rest)
     return "native", bundled(spec) if spec in bundled_names() else _expand(spec)
 
@@ -58,11 +49,7 @@ def located(spec: str) -> tuple[str, Path]:
 def folder_of(spec: str) -> Path:
     """Return the folder that a dataset would be loaded from, whether it is there or not."""
     kind, path = located(spec)
-    if kind == "aacr":
-        from . import aacr
-
-        path = aacr.folder_of(path)
-    return path.absolute()
+    return DATASETS.get(kind).folder(path).absolute()
 
 
 def notes_of(spec: str, dataset: Dataset) -> list[Note]:
@@ -72,13 +59,7 @@ def notes_of(spec: str, dataset: Dataset) -> list[Note]:
         UsageError: if its files cannot be read any more.
     """
     kind, path = located(spec)
-    if kind == "aacr":
-        from .aacr_notes import notes
-
-        return notes(path)
-    from .native_notes import notes as native_notes
-
-    return native_notes(dataset)
+    return DATASETS.get(kind).notes(path, dataset)
 
 
 def bundled(name: str = "releases") -> Path:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from ..text.suggestion_blocks import suggestion_blocks
 from .aacr import read
-from .notes import Note, noted
+from .notes import noted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from ..core.datasets import Note
     from .aacr import Samples
     from .aacr_schema import CommentEntry, PullRequestEntry
 

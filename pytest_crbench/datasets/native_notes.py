@@ -5,9 +5,10 @@ from __future__ import annotations
 import tomllib
 from typing import TYPE_CHECKING, Any
 
-from .notes import Note, checks_where, noted, repeats
+from .notes import checks_where, noted, repeats
 
 if TYPE_CHECKING:
+    from ..core.datasets import Note
     from ..core.model import Dataset, Instance
 
 

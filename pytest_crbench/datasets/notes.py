@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..core.datasets import Note
 from ..text.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ..core.model import Check, Dataset, Instance
-
-
-@dataclass(frozen=True)
-class Note:
-    """One oddity: its name, what is done about it, and each place where it is."""
-
-    name: str
-    said: str
-    where: tuple[str, ...]
 
 
 def noted(name: str, said: str, where: list[str]) -> list[Note]:

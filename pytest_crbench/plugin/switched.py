@@ -124,7 +124,9 @@ def _own_tests_only(config: pytest.Config) -> bool:
     paths = _typed(config).paths
     base = config.invocation_params.dir
     named = config.getoption("crbench_dataset") or ini_values(config).get("crbench_dataset") or ()
-    datasets = {(base / spec.removeprefix("aacr:")).resolve() for spec in named}
+    # A kind may stand before the path, and a folder may have a colon in its name.
+    places = {part for spec in named for part in (spec, spec.partition(":")[2] or spec)}
+    datasets = {(base / place).resolve() for place in places}
     return bool(paths) and all(_is_own(config, argument, datasets) for argument in paths)
 
 
