@@ -75,7 +75,7 @@ class Access:
         """Return the model of that name; ``sampling`` are further fields of `Model`.
 
         Raises:
-            UsageError: if the endpoint's URL is none.
+            UsageError: if the endpoint's URL is invalid.
         """
         from .cache import CompletionCache
         from .client import DEFAULT_BASE_URL, Model

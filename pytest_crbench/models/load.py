@@ -71,7 +71,7 @@ def chat_model(
     names the model, in the message if there is none.
 
     Raises:
-        UsageError: if model or key is missing, or the endpoint's URL is none.
+        UsageError: if model or key is missing, or the endpoint's URL is invalid.
     """
     reached = access(settings, run, environ)
     if missing := reached.missing(name):
@@ -89,7 +89,7 @@ def embeddings(
     """Return the embeddings that ``who`` uses, cached by content in the run's cache folder.
 
     Raises:
-        UsageError: if model or key is missing, or the endpoint's URL is none.
+        UsageError: if model or key is missing, or the endpoint's URL is invalid.
     """
     from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Keeping the head and the tail of a stream whose length nobody bounds."""
+"""Keep the head and the tail of unbounded output."""
 
 from __future__ import annotations
 
