@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..core.errors import InfraError, StageError, UnusableRevisionError
+from ..core.errors import InfraError, UnusableRevisionError
 from ..core.model import Revision
 from ..host import digest, temporary
 from ..models.conversation import tools
@@ -15,7 +14,7 @@ from ..models.conversation.trajectory import Trajectory
 from . import prompt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from ..core.agent import AgentTask
@@ -82,10 +81,10 @@ class LlmAgent:
                     log=task.log,
                     control=self._opening(task, ()),
                 )
-                with _accounted(conversation):
+                with conversation.accounted():
                     stop_reason = conversation.run()
                     _export(sandbox, edited)
-            with _accounted(conversation):
+            with conversation.accounted():
                 patch = task.capture(edited)
         return Revision(
             patch=patch,
@@ -117,13 +116,3 @@ def _export(sandbox: Sandbox, edited: Path) -> None:
         if error.reason != "too-large":
             raise
         raise UnusableRevisionError(str(error), reason=error.reason) from error
-
-
-@contextmanager
-def _accounted(conversation: Conversation) -> Iterator[None]:
-    """Say what was used up also of a revision that failed."""
-    try:
-        yield
-    except StageError as error:
-        error.usage = conversation.totals()
-        raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import UsageError
@@ -48,6 +49,19 @@ class Usage:
     def from_dict(cls, value: Mapping[str, Any]) -> Usage:
         """Read what `as_dict` gave; what is missing counts as 0."""
         return cls(**{f.name: _count(value.get(f.name)) for f in fields(cls)})
+
+
+class Meter:
+    """Adds up what calls of several threads use."""
+
+    def __init__(self) -> None:
+        self.usage = Usage()
+        self._lock = Lock()
+
+    def add(self, usage: Usage) -> None:
+        """Add what one call used."""
+        with self._lock:
+            self.usage += usage
 
 
 def from_response(usage: Any, *, prompt_characters: int, completion_characters: int) -> Usage:

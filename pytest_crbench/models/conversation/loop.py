@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,7 +15,7 @@ from ..usage import Price, Usage
 from . import tools
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from ...core.sandbox import Sandbox
     from ..completion import Completion, ToolCall
@@ -141,6 +142,15 @@ class Conversation:
         if self.lost:
             totals["seconds_lost"] = round(self.lost, 3)
         return totals
+
+    @contextmanager
+    def accounted(self) -> Iterator[None]:
+        """Say what was used up also of work that failed."""
+        try:
+            yield
+        except StageError as error:
+            error.usage = self.totals()
+            raise
 
     @property
     def _deadline(self) -> float:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...core.model import PullRequest
+    from ...models.retrieval.index import Found
     from ...text.hunks import Hunk
-    from .protocol import Snippet
 
 HUNK_TEMPLATES = ("reviewer_hunk_system", "reviewer_hunk")
 AGENT_TEMPLATES = ("reviewer_agent_system", "reviewer_agent")
@@ -33,7 +33,7 @@ _OWN = tags(
 )
 
 
-def hunk_messages(pull_request: PullRequest, hunk: Hunk, snippets: Sequence[Snippet]) -> list[dict[str, Any]]:
+def hunk_messages(pull_request: PullRequest, hunk: Hunk, snippets: Sequence[Found]) -> list[dict[str, Any]]:
     """Return the question about one hunk, in OpenAI's format."""
     renamed = hunk.old if hunk.old and hunk.new and hunk.old != hunk.new else None
     question = prompts.render(
