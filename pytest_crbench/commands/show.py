@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import CrbenchError, StageError, UsageError
 from ..core.scoring import SCORINGS, scoring_of
+from ..core.settings import Settings
 from ..evaluation import records
 from ..text.printable import harmless, inert, printable
 
@@ -131,7 +132,7 @@ def _reference(place: Path, verdict: Verdict) -> tuple[Instance | None, Check | 
     from ..datasets import open_dataset
     from ..run.rundir import recorded_options
 
-    for spec in recorded_options(place).get("dataset") or ():
+    for spec in recorded_options(place).get("dataset") or Settings().datasets:
         try:
             dataset = open_dataset(str(spec))
         except CrbenchError as error:

@@ -83,3 +83,14 @@ def test_nothing_that_it_prints_steers_a_terminal(recorded: Path, capsys: pytest
     assert not any(line.lstrip().startswith("::error") for line in said.splitlines())
     assert "lines left out" in said
     assert len(said.splitlines()) < 120
+
+
+def test_the_bundled_dataset_needs_no_name(
+    folder: Path, cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ("--crbench-reviewer=none", "--crbench-scoring=matching", "--crbench-meaning=exact")
+    done = run(folder, None, cache, *asked, "--crbench-offline", "-k", "pyjwt")
+    assert done.status == 0, done.output
+    check = done.results()["verdicts"][0]
+    assert main(["show", str(done.runs[-1]), f"{check['instance']}::{check['check']}"]) == 0
+    assert "reference comment, " in capsys.readouterr().out
