@@ -10,6 +10,4 @@ if TYPE_CHECKING:
 
 def added(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, float]:
     """Return the sum of two usages, name by name."""
-    return {
-        name: first.get(name, 0) + second.get(name, 0) for name in (*first, *(second.keys() - first.keys()))
-    }
+    return {name: first.get(name, 0) + second.get(name, 0) for name in (*first, *second)}

@@ -23,7 +23,6 @@ from pytest_crbench.scoring.matching.exact import ExactMeaning
 from pytest_crbench.scoring.matching.judge import JudgeMeaning
 from pytest_crbench.scoring.matching.legacy import LegacyMatcher, LegacyMeaning, reads_as_yes
 from pytest_crbench.scoring.matching.match import CommentMatcher
-from pytest_crbench.scoring.matching.matchers import asker
 from pytest_crbench.scoring.matching.meaning import Compared, Pair
 from pytest_crbench.scoring.matching.place import Rules, candidates
 
@@ -107,7 +106,7 @@ PAIR = Pair(comment("r", body="This is off by one."), comment("c", body="Nice co
 def judged(script: Callable[[dict[str, Any]], Step], pair: Pair = PAIR) -> tuple[str, list[dict[str, Any]]]:
     with OpenAIServer(script) as server:
         model = Model("m", base_url=server.base_url, patience=Patience(0.1, 0.01, 0.02, 5.0))
-        (said,) = JudgeMeaning(asker(model), model.identity).same([pair]).answers
+        (said,) = JudgeMeaning(model).same([pair]).answers
     return said, server.requests
 
 

@@ -17,6 +17,7 @@ from support.openai_server import OpenAIServer, vectors
 from pytest_crbench.cli import main as crbench
 from pytest_crbench.core.errors import UsageError
 from pytest_crbench.core.settings import Settings
+from pytest_crbench.models.usage import Usage
 from pytest_crbench.reports.lines import notes
 from pytest_crbench.run.settings import read
 from pytest_crbench.scoring.matching.calibration import calibrate
@@ -167,7 +168,7 @@ def test_a_calibration_is_of_its_model_and_its_datasets(
 
 def test_too_few_references_are_refused() -> None:
     with pytest.raises(UsageError, match="too few reference comments"):
-        calibrate(lambda texts: ([words(text) for text in texts], {}), [[comment("r")], [comment("s")]])
+        calibrate(lambda texts: ([words(text) for text in texts], Usage()), [[comment("r")], [comment("s")]])
 
 
 def test_the_threshold_lies_in_the_gap() -> None:
@@ -177,7 +178,7 @@ def test_the_threshold_lies_in_the_gap() -> None:
     known |= {paraphrase(body): n for body, n in list(known.items())}
 
     def embed(texts: Any) -> Any:
-        return [[math.cos(known[t] * math.pi / 2), math.sin(known[t] * math.pi / 2)] for t in texts], {}
+        return [[math.cos(known[t] * math.pi / 2), math.sin(known[t] * math.pi / 2)] for t in texts], Usage()
 
     pulls = [[comment("a", body=bodies[n]), comment("b", body=bodies[n + 1])] for n in range(0, 40, 2)]
     found = calibrate(embed, pulls * 2)

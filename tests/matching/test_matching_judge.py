@@ -23,7 +23,7 @@ from pytest_crbench.models.retry import Patience
 from pytest_crbench.scoring.matching.asking import CONCURRENCY
 from pytest_crbench.scoring.matching.classify import CATEGORIES, Classifier
 from pytest_crbench.scoring.matching.judge import SCHEMA, JudgeMeaning, verdict
-from pytest_crbench.scoring.matching.matchers import asker, make_classifier, make_matcher
+from pytest_crbench.scoring.matching.matchers import make_classifier, make_matcher
 from pytest_crbench.scoring.matching.meaning import Pair
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def says(word: str, reason: str = "Because.") -> Step:
 
 def judge(server: OpenAIServer, votes: int = 1, **settings: Any) -> JudgeMeaning:
     model = replace(Model("m", base_url=server.base_url, key=KEY, patience=QUICK), **settings)
-    return JudgeMeaning(asker(model), model.identity, votes)
+    return JudgeMeaning(model, votes)
 
 
 def ask(script: list[Step] | Callable[[dict[str, Any]], Step], votes: int = 1) -> tuple[str, int]:
@@ -383,7 +383,7 @@ def test_a_category_that_is_none_is_an_error() -> None:
     with OpenAIServer([answer('{"reason": "r", "category": "Style"}')], forever=True) as server:
         model = Model("m", base_url=server.base_url, key=KEY, patience=QUICK)
         with pytest.raises(InfraError) as caught:
-            Classifier(asker(model), model.identity).classify([comment("a")])
+            Classifier(model).classify([comment("a")])
     assert caught.value.reason == "unreadable"
     assert len(server.requests) == 2
 

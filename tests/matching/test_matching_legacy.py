@@ -12,8 +12,9 @@ from support.matching import comment, matched, task
 
 from pytest_crbench.core.errors import InfraError
 from pytest_crbench.core.matching import Match
+from pytest_crbench.models.completion import Completion
+from pytest_crbench.models.usage import Usage
 from pytest_crbench.reviewers.formats import HeadFiles, ParseContext, parse
-from pytest_crbench.scoring.matching.asking import Reply
 from pytest_crbench.scoring.matching.exact import ExactMeaning
 from pytest_crbench.scoring.matching.legacy import LegacyJudge, LegacyMatcher, LegacyMeaning, reads_as_yes
 from pytest_crbench.scoring.matching.match import CommentMatcher
@@ -22,6 +23,23 @@ from pytest_crbench.scoring.matching.place import Rules
 EXACT = LegacyMeaning(ExactMeaning())
 PLAIN = LegacyMatcher(EXACT)
 WITH_IDS = LegacyMatcher(EXACT, reference_ids=True)
+
+
+class Endpoint:
+    """A model that always says the same, or fails."""
+
+    identity = {"model": "m"}  # noqa: RUF012
+    ledger = None
+
+    def __init__(self, said):
+        self.said = said
+        self.asked = []
+
+    def complete(self, messages, **more):
+        self.asked.append((messages, more))
+        if isinstance(self.said, InfraError):
+            raise self.said
+        return Completion({}, self.said, (), Usage(calls=1), "stop")
 
 
 class Always:
@@ -117,14 +135,11 @@ def test_what_experts_rejected_is_unused_and_nothing_is_a_duplicate() -> None:
 def test_a_failing_endpoint_is_a_silent_no_and_told_in_the_warnings() -> None:
     logged: list[str] = []
 
-    def ask(_question):
-        error = InfraError("the endpoint answered 500", reason="endpoint")
-        error.usage = {"calls": 1}
-        raise error
-
+    error = InfraError("the endpoint answered 500", reason="endpoint")
+    error.usage = {"calls": 1}
     one = task([comment("r")], [comment("c"), comment("d")])
     object.__setattr__(one, "log", logged.append)
-    got = LegacyMatcher(LegacyJudge(ask, {"model": "m"})).match(one)
+    got = LegacyMatcher(LegacyJudge(Endpoint(error))).match(one)
     assert got.matches == ()
     assert len(logged) == 2
     assert got.usage == {"calls": 2}
@@ -132,26 +147,19 @@ def test_a_failing_endpoint_is_a_silent_no_and_told_in_the_warnings() -> None:
 
 
 def test_a_budget_that_is_used_up_is_not_the_endpoints_doing() -> None:
-    def ask(_question):
-        raise InfraError("the run has used 10 tokens", reason="budget")
-
+    endpoint = Endpoint(InfraError("the run has used 10 tokens", reason="budget"))
     with pytest.raises(InfraError, match="10 tokens"):
-        LegacyMatcher(LegacyJudge(ask, {"model": "m"})).match(task([comment("r")], [comment("c")]))
+        LegacyMatcher(LegacyJudge(endpoint)).match(task([comment("r")], [comment("c")]))
 
 
 def test_a_pair_is_asked_about_once_and_not_after_the_match() -> None:
-    asked = []
-
-    def ask(question):
-        asked.append(question)
-        return Reply("Yes", {"calls": 1})
-
-    matcher = LegacyMatcher(LegacyJudge(ask, {"model": "m"}))
+    endpoint = Endpoint("Yes")
+    matcher = LegacyMatcher(LegacyJudge(endpoint))
     got = matcher.match(task([comment("r", body="REF")], [comment("c", body="GEN"), comment("d")]))
     assert matched(got) == [("r", "c")]
-    (question,) = asked
-    assert question.schema is None
-    assert question.user.index("GEN") < question.user.index("REF")
+    (([question], more),) = endpoint.asked
+    assert more["response_format"] is None
+    assert question["content"].index("GEN") < question["content"].index("REF")
 
 
 @pytest.mark.parametrize(("lines", "expected"), [((10, 12), True), ((50, 60), False), (None, True)])

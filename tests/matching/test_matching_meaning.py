@@ -8,6 +8,8 @@ import pytest
 from support.matching import comment
 
 from pytest_crbench.core.errors import InfraError
+from pytest_crbench.models.client import Model
+from pytest_crbench.models.usage import Usage
 from pytest_crbench.scoring.matching.embedding import EmbeddingMeaning
 from pytest_crbench.scoring.matching.exact import ExactMeaning
 from pytest_crbench.scoring.matching.meaning import Pair, in_full
@@ -66,17 +68,20 @@ def test_a_reader_is_shown_a_suggestion_once() -> None:
 class Vectors:
     """Embeddings by table, and what was asked for."""
 
+    identity = {"model": "m"}  # noqa: RUF012
+    model = Model("m")
+
     def __init__(self, table: dict[str, list[float]]) -> None:
         self.table = table
         self.asked: list[list[str]] = []
 
-    def __call__(self, texts: Sequence[str]) -> tuple[list[list[float]], dict[str, float]]:
+    def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
         self.asked.append(list(texts))
-        return [self.table[text] for text in texts], {"calls": 1}
+        return [self.table[text] for text in texts], Usage(calls=1)
 
 
 def compare(table: dict[str, list[float]], threshold: float, *pairs: tuple[str, str]) -> tuple[str, ...]:
-    meaning = EmbeddingMeaning(Vectors(table), threshold, {"model": "m"})
+    meaning = EmbeddingMeaning(Vectors(table), threshold)
     return meaning.same([Pair(comment("r", body=a), comment("c", body=b)) for a, b in pairs]).answers
 
 
@@ -88,7 +93,7 @@ def test_near_vectors_say_the_same_from_the_threshold_on() -> None:
 
 def test_each_text_is_embedded_once_and_empty_ones_never() -> None:
     embed = Vectors({"a": [1.0], "b": [1.0]})
-    meaning = EmbeddingMeaning(embed, 0.5, {"model": "m"})
+    meaning = EmbeddingMeaning(embed, 0.5)
     pairs = [Pair(comment("r", body=a), comment("c", body=b)) for a, b in ("ab", "ba", "aa", ("a ", ""))]
     assert meaning.same(pairs).answers == ("yes", "yes", "yes", "no")
     assert embed.asked == [["a", "b"]]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import InfraError, StageError
+from ...core.usage import added
 from ...host.pool import Pool
 from ...text import plainjson
 from ...text.printable import printable
@@ -13,8 +14,8 @@ from ...text.printable import printable
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    #: Asks one question. Raises InfraError for whatever keeps an answer from coming.
-    Ask = Callable[["Question"], "Reply"]
+    from ...models.client import Model
+    from ...models.usage import Usage
 
 #: Questions of one process under way at the same time.
 CONCURRENCY = 4
@@ -46,68 +47,90 @@ class Question:
         return True
 
 
-@dataclass(frozen=True)
-class Reply:
-    """The text of an answer and what it used up."""
+def ask_once(model: Model, question: Question) -> tuple[str, dict[str, float]]:
+    """Return the text of the answer, and what it used up.
 
-    text: str
-    usage: Mapping[str, float] = field(default_factory=dict)
+    Raises:
+        InfraError: as `Model.complete`.
+    """
+    messages = [{"role": "system", "content": question.system}] if question.system else []
+    messages.append({"role": "user", "content": question.user})
+    form = None
+    if question.schema is not None:
+        form = {
+            "type": "json_schema",
+            "json_schema": {"name": question.name, "strict": True, "schema": dict(question.schema)},
+        }
+    try:
+        answer = model.complete(
+            messages,
+            response_format=form,
+            cache_key_extra={"sample": question.sample},
+            # One that cannot be read is no answer: the next run asks again.
+            usable=lambda answer: question.readable(answer.text),
+        )
+    except InfraError as error:
+        if error.reason != "rejected" or form is None:
+            raise
+        raise InfraError(
+            f"{error} Matching asks for structured outputs (response_format json_schema); an endpoint that "
+            "has none can be used with --crbench-meaning=embedding or exact.",
+            reason=error.reason,
+        ) from error
+    return answer.text, counted(answer.usage, model)
 
 
-class Usage(dict[str, float]):
-    """Sums of what questions used up, by name."""
+def counted(usage: Usage, model: Model) -> dict[str, float]:
+    """Return what was used, as results keep it; ``cost`` is there only with a price."""
+    counts: dict[str, float] = {name: number for name, number in usage.as_dict().items() if number}
+    if model.ledger is not None and (price := model.ledger.price) is not None:
+        counts["cost"] = round(price.cost(usage), 9)
+    return counts
 
-    def add(self, usage: Mapping[str, float]) -> None:
-        """Add what one question used up."""
-        for name, number in usage.items():
-            self[name] = self.get(name, 0) + number
 
-
-def ask_all(ask: Ask, questions: Sequence[Question]) -> tuple[list[Any], dict[str, float]]:
+def ask_all(model: Model, questions: Sequence[Question]) -> tuple[list[Any], dict[str, float]]:
     """Return what each answer says, in order, and the sum of what they used up.
 
     An answer that cannot be read is asked for once more.
 
     Raises:
-        InfraError: as ``ask``; ``unreadable`` if the second answer cannot be read either. Its ``usage`` is
-            what all questions had used up by then.
+        InfraError: as `Model.complete`; ``unreadable`` if the second answer cannot be read either. Its
+            ``usage`` is what all questions had used up by then.
     """
-    spent = Usage()
+    spent: dict[str, float] = {}
     values: list[Any] = []
     failed: StageError | None = None
     with Pool(CONCURRENCY) as pool:
-        for one in [pool.submit(_ask, ask, question) for question in questions]:
+        for one in [pool.submit(_ask, model, question) for question in questions]:
             if one.cancelled():
                 continue
             try:
                 value, usage = one.result()
             except StageError as error:
-                spent.add(error.usage)
+                spent = added(spent, error.usage)
                 failed = failed or error
                 pool.cancel()
             else:
                 values.append(value)
-                spent.add(usage)
+                spent = added(spent, usage)
     if failed:
-        failed.usage = dict(spent)
+        failed.usage = spent
         raise failed
-    return values, dict(spent)
+    return values, spent
 
 
-def _ask(ask: Ask, question: Question) -> tuple[Any, dict[str, float]]:
-    spent = Usage()
+def _ask(model: Model, question: Question) -> tuple[Any, dict[str, float]]:
+    spent: dict[str, float] = {}
     text = ""
     for _ in range(2):
         try:
-            reply = ask(question)
+            text, usage = ask_once(model, question)
         except StageError as error:
-            spent.add(error.usage)
-            error.usage = dict(spent)
+            error.usage = added(spent, error.usage)
             raise
-        spent.add(reply.usage)
-        text = reply.text
+        spent = added(spent, usage)
         try:
-            return question.read(text), dict(spent)
+            return question.read(text), spent
         except ValueError:
             continue
     unreadable = InfraError(
@@ -116,7 +139,7 @@ def _ask(ask: Ask, question: Question) -> tuple[Any, dict[str, float]]:
         "(response_format json_schema); then finish the run with --crbench-resume --crbench-rerun-errors.",
         reason="unreadable",
     )
-    unreadable.usage = dict(spent)
+    unreadable.usage = spent
     raise unreadable
 
 

@@ -40,7 +40,7 @@ def calibrate(settings: Settings, output: Path | None = None) -> tuple[dict[str,
     datasets = _datasets(settings)
     asked = embeddings(settings, None, who="crbench calibrate embedding")
     references = [[check.comment for check in i.checks] for d in datasets for i in d.instances]
-    found = asdict(measure(lambda texts: (asked(texts), {}), references))
+    found = asdict(measure(asked.embed, references))
     content = {
         "schema": SCHEMA,
         "version": VERSION,

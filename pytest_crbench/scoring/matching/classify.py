@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ...core.model import ReviewComment
-    from .asking import Ask
+    from ...models.client import Model
 
 #: The categories, in the dataset's own words, and ours for what they mean.
 CATEGORIES = {
@@ -33,13 +33,13 @@ _read = choice("category", tuple(CATEGORIES))
 
 
 class Classifier:
-    """Asks a model for the category of each comment; ``identity`` is all that decides its answers."""
+    """Asks a model for the category of each comment."""
 
-    def __init__(self, ask: Ask, identity: Mapping[str, Any]) -> None:
-        self._ask = ask
+    def __init__(self, model: Model) -> None:
+        self._model = model
         self.fingerprint: Mapping[str, Any] = {
             "version": 1,
-            "model": dict(identity),
+            "model": model.identity,
             "prompts": prompts.digest_of("match_classify"),
             "schema": digest.of(_SCHEMA),
         }
@@ -52,7 +52,7 @@ class Classifier:
         """
         texts = {comment.id: fences.clip(in_full(comment), TEXT_LIMIT) for comment in comments}
         asked = sorted({text for text in texts.values() if text})
-        found, usage = ask_all(self._ask, [_question(text) for text in asked])
+        found, usage = ask_all(self._model, [_question(text) for text in asked])
         category = dict(zip(asked, found, strict=True))
         return Classified({name: category[text] for name, text in texts.items() if text}, usage)
 

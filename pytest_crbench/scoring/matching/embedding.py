@@ -6,56 +6,55 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import InfraError
+from ...models.usage import Usage
+from .asking import counted
 from .meaning import Compared, texts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from ...models.embeddings import Embeddings
     from .meaning import Pair
 
     #: Texts to one vector each, and what that used up. Raises InfraError.
-    Embed = Callable[[Sequence[str]], tuple[Sequence[Sequence[float]], Mapping[str, float]]]
+    Embed = Callable[[Sequence[str]], tuple[Sequence[Sequence[float]], Usage]]
 
 
 class EmbeddingMeaning:
     """Compares the cosine of two vectors with a threshold, from -1 to 1.
 
-    ``embed`` is asked once for each text of a review; who makes it keeps vectors for longer. ``identity`` is
-    all that decides them, as plain JSON. ``origin`` says, for readers, where the threshold is from and how
-    often it errs. Suggestion blocks do not count, as with `ExactMeaning`.
+    ``origin`` says, for readers, where the threshold is from and how often it errs. Suggestion blocks do
+    not count, as with `ExactMeaning`.
     """
 
     def __init__(
-        self,
-        embed: Embed,
-        threshold: float,
-        identity: Mapping[str, Any],
-        origin: Mapping[str, Any] | None = None,
+        self, embeddings: Embeddings, threshold: float, origin: Mapping[str, Any] | None = None
     ) -> None:
-        self._embed = embed
+        self._embeddings = embeddings
         self.threshold = threshold
         self.origin: Mapping[str, Any] = origin or {}
         self.fingerprint: Mapping[str, Any] = {
             "meaning": "embedding",
             "version": 1,
             "threshold": threshold,
-            "embeddings": dict(identity),
+            "embeddings": embeddings.identity,
         }
 
     def same(self, pairs: Sequence[Pair]) -> Compared:
         """Answer for each pair; never abstains. A comment that says nothing is like no other.
 
         Raises:
-            InfraError: as ``embed``; ``unreadable`` for vectors that cannot be compared.
+            InfraError: as `Embeddings.embed`; ``unreadable`` for vectors that cannot be compared.
         """
         both = texts_of(pairs)
         saying = sorted({texts for texts in both if all(texts)})
-        found, usage = cosines(self._embed, saying)
+        found, usage = cosines(self._embeddings.embed, saying)
         same = {texts for texts, cosine in zip(saying, found, strict=True) if cosine >= self.threshold}
-        return Compared(tuple("yes" if texts in same else "no" for texts in both), usage)
+        used = counted(usage, self._embeddings.model) if saying else {}
+        return Compared(tuple("yes" if texts in same else "no" for texts in both), used)
 
 
-def cosines(embed: Embed, pairs: Sequence[tuple[str, str]]) -> tuple[list[float], Mapping[str, float]]:
+def cosines(embed: Embed, pairs: Sequence[tuple[str, str]]) -> tuple[list[float], Usage]:
     """Return the cosine of each pair of texts, and what was used up; nothing is asked for without a pair.
 
     Raises:
@@ -63,7 +62,7 @@ def cosines(embed: Embed, pairs: Sequence[tuple[str, str]]) -> tuple[list[float]
     """
     texts = sorted({text for pair in pairs for text in pair})
     if not texts:
-        return [], {}
+        return [], Usage()
     vectors, usage = embed(texts)
     directions = dict(zip(texts, map(_direction, vectors), strict=True))
     return [

@@ -6,10 +6,11 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...core.errors import InfraError
+from ...core.usage import added
 from ...host import digest
 from ...models import prompts
 from ...text import fences
-from .asking import Question, Usage, ask_all, choice, schema_of
+from .asking import Question, ask_all, choice, schema_of
 from .exact import equal
 from .meaning import Answer, Compared, in_full, texts_of
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ...core.model import ReviewComment
-    from .asking import Ask
+    from ...models.client import Model
     from .meaning import Pair
 
 Verdict = Literal["same", "different", "unsure"]
@@ -37,17 +38,15 @@ class JudgeMeaning:
     if both answers say so; if they disagree, or one is "unsure", it is for neither. The answer is "yes" or
     "no" if more than half of all ``votes`` are for "same" or for "different"; else the judge abstains. Votes
     that can change nothing any more are not asked for. Equal texts are the same without a question.
-
-    ``identity`` is all that decides the model's answers, as plain JSON.
     """
 
-    def __init__(self, ask: Ask, identity: Mapping[str, Any], votes: int = 1) -> None:
-        self._ask = ask
+    def __init__(self, model: Model, votes: int = 1) -> None:
+        self._model = model
         self.votes = votes
         self.fingerprint: Mapping[str, Any] = {
             "meaning": "judge",
             "version": 1,
-            "model": dict(identity),
+            "model": model.identity,
             "votes": votes,
             "orders": "both in each vote",
             "text_limit": TEXT_LIMIT,
@@ -76,25 +75,24 @@ class JudgeMeaning:
         cast: dict[tuple[str, str], Counter[Verdict]] = {both: Counter() for both in texts}
         # A comment without a word (and without a suggestion) says nothing that could be the same.
         answers: dict[tuple[str, str], Answer] = {both: "no" for both in texts if not all(both)}
-        spent = Usage()
+        spent: dict[str, float] = {}
         for vote in range(1, self.votes + 1):
             unsettled = [both for both in texts if both not in answers]
             if not unsettled:
                 break
             orders = [order for one, other in unsettled for order in ((one, other), (other, one))]
             try:
-                said, usage = ask_all(self._ask, [_question(*order, vote) for order in orders])
+                said, usage = ask_all(self._model, [_question(*order, vote) for order in orders])
             except InfraError as error:
-                spent.add(error.usage)
-                error.usage = dict(spent)
+                error.usage = added(spent, error.usage)
                 raise
-            spent.add(usage)
+            spent = added(spent, usage)
             for both, first, second in zip(unsettled, said[::2], said[1::2], strict=True):
                 cast[both][first if first == second else "unsure"] += 1
                 settled = verdict(cast[both], self.votes)
                 if settled:
                     answers[both] = settled
-        return answers, dict(spent)
+        return answers, spent
 
 
 def verdict(cast: Mapping[Verdict, int], votes: int) -> Answer | None:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ...core.errors import InfraError
 from ...core.matching import Match, Matching
+from ...core.usage import added
 from ...models import prompts
-from .asking import Question, Usage
+from .asking import Question, ask_once
 from .meaning import Pair
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from ...core.matching import MatchTask
     from ...core.model import ReviewComment
-    from .asking import Ask
+    from ...models.client import Model
     from .meaning import Meaning
 
 #: Words that read as yes, wherever they stand in an answer, also within other words.
@@ -45,14 +46,14 @@ class Asked(Protocol):
 
 
 class LegacyJudge:
-    """Asks a model for yes or no, once, in free text; ``identity`` is all that decides its answers."""
+    """Asks a model for yes or no, once, in free text."""
 
-    def __init__(self, ask: Ask, identity: Mapping[str, Any]) -> None:
-        self._ask = ask
+    def __init__(self, model: Model) -> None:
+        self._model = model
         self.fingerprint: Mapping[str, Any] = {
             "meaning": "judge",
             "version": 1,
-            "model": dict(identity),
+            "model": model.identity,
             "prompts": prompts.digest_of("match_legacy"),
         }
 
@@ -63,8 +64,8 @@ class LegacyJudge:
             InfraError: if no answer came.
         """
         text = prompts.render("match_legacy", first=pair.comment.body, second=pair.reference.body)
-        reply = self._ask(Question(system="", user=text, read=str))
-        return reads_as_yes(reply.text), reply.usage
+        reply, usage = ask_once(self._model, Question(system="", user=text, read=str))
+        return reads_as_yes(reply), usage
 
 
 class LegacyMeaning:
@@ -144,7 +145,7 @@ class LegacyMatcher:
             near={r.id: state.near.get(r.id, 0) for r in task.references},
             warnings=warnings,
             duration=time.monotonic() - began,
-            usage=dict(state.usage),
+            usage=state.usage,
         )
 
     def _at_place(
@@ -171,7 +172,7 @@ class _State:
         self.matches: list[Match] = []
         self.line_matches: list[Match] = []
         self.near: dict[str, int] = {}
-        self.usage = Usage()
+        self.usage: dict[str, float] = {}
         self.unanswered = 0
         self.failure = ""
 
@@ -197,15 +198,15 @@ class _State:
         try:
             same, usage = self._asked(pair)
         except InfraError as error:
-            self.usage.add(error.usage)
+            self.usage = added(self.usage, error.usage)
             if error.reason in _OURS:
-                error.usage = dict(self.usage)
+                error.usage = self.usage
                 raise
             self.unanswered += 1
             self.failure = str(error)
             self._task.log(f"no answer about {pair.comment.id} and {pair.reference.id}: {error}")
             return False
-        self.usage.add(usage)
+        self.usage = added(self.usage, usage)
         return same
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.errors import StageError
 from ...core.matching import Match, Matching
-from .asking import Usage
+from ...core.usage import added
 from .assign import assign
 from .meaning import Pair
 from .place import candidates, is_placeless
@@ -75,7 +75,7 @@ class CommentMatcher:
             near=_counts(task.references, near),
             abstained=compared.abstained,
             duration=time.monotonic() - began,
-            usage=dict(compared.usage),
+            usage=compared.usage,
         )
 
 
@@ -84,7 +84,7 @@ class _Comparison:
 
     def __init__(self, meaning: Meaning) -> None:
         self._meaning = meaning
-        self.usage = Usage()
+        self.usage: dict[str, float] = {}
         self.abstained = 0
 
     def agreeing(
@@ -102,10 +102,9 @@ class _Comparison:
         try:
             found = self._meaning.same([Pair(by_id[0][p.reference], by_id[1][p.comment]) for p in pairs])
         except StageError as error:
-            self.usage.add(error.usage)
-            error.usage = dict(self.usage)
+            error.usage = added(self.usage, error.usage)
             raise
-        self.usage.add(found.usage)
+        self.usage = added(self.usage, found.usage)
         self.abstained += found.answers.count("abstain")
         return [pair for pair, answer in zip(pairs, found.answers, strict=True) if answer == "yes"]
 

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from ...core.errors import InfraError
-
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from pathlib import Path
 
     from ...core.matching import Matcher
     from ...core.settings import Settings
     from ...models.client import Model
-    from ...models.completion import Completion
-    from ...models.usage import Price, Usage
-    from .asking import Ask, Question, Reply
     from .classify import Classifier
     from .meaning import Meaning
     from .place import FileLevel
@@ -62,18 +57,7 @@ def make_classifier(
     from .classify import Classifier
 
     model = _judge_model(settings, run, environ, who="sorting comments (--crbench-classify)")
-    return Classifier(asker(model), model.identity)
-
-
-def asker(model: Model) -> Ask:
-    """Return what puts the questions of matching to a model, through the one door."""
-    from .asking import Reply
-
-    def ask(question: Question) -> Reply:
-        answer = _complete(model, question)
-        return Reply(answer.text, _plain(answer.usage, model.ledger.price if model.ledger else None))
-
-    return ask
+    return Classifier(model)
 
 
 def _meaning(settings: Settings, run: Path | None, environ: Mapping[str, str] | None) -> Meaning:
@@ -82,23 +66,16 @@ def _meaning(settings: Settings, run: Path | None, environ: Mapping[str, str] | 
 
         return ExactMeaning()
     if settings.meaning == "embedding":
-        from ...models.load import embeddings, price_of
+        from ...models.load import embeddings
         from .calibrations import threshold_of
         from .embedding import EmbeddingMeaning
 
         found = embeddings(settings, run, who=_EMBEDDING, environ=environ)
-        price = price_of(settings)
-
-        def embed(texts: Sequence[str]) -> tuple[Sequence[Sequence[float]], dict[str, float]]:
-            vectors, usage = found.embed(texts)
-            return vectors, _plain(usage, price)
-
-        threshold, origin = threshold_of(settings)
-        return EmbeddingMeaning(embed, threshold, found.identity, origin)
+        return EmbeddingMeaning(found, *threshold_of(settings))
     from .judge import JudgeMeaning
 
     model = _judge_model(settings, run, environ, who=_JUDGE)
-    return JudgeMeaning(asker(model), model.identity, settings.judge_votes)
+    return JudgeMeaning(model, settings.judge_votes)
 
 
 def _legacy(settings: Settings, run: Path | None, environ: Mapping[str, str] | None) -> Matcher:
@@ -106,9 +83,7 @@ def _legacy(settings: Settings, run: Path | None, environ: Mapping[str, str] | N
 
     if settings.meaning == "judge":
         model = _judge_model(settings, run, environ, who=_JUDGE, **_LEGACY_SAMPLING)
-        return LegacyMatcher(
-            LegacyJudge(asker(model), model.identity), line_tolerance=settings.line_tolerance
-        )
+        return LegacyMatcher(LegacyJudge(model), line_tolerance=settings.line_tolerance)
     asked = LegacyMeaning(_meaning(settings, run, environ))
     return LegacyMatcher(asked, line_tolerance=settings.line_tolerance)
 
@@ -127,42 +102,3 @@ def _judge_model(
         environ=environ,
         **{"temperature": settings.temperature, **sampling},
     )
-
-
-def _complete(model: Model, question: Question) -> Completion:
-    """Ask once.
-
-    Raises:
-        InfraError: as `Model.complete`.
-    """
-    messages = [{"role": "system", "content": question.system}] if question.system else []
-    messages.append({"role": "user", "content": question.user})
-    form = None
-    if question.schema is not None:
-        form = {
-            "type": "json_schema",
-            "json_schema": {"name": question.name, "strict": True, "schema": dict(question.schema)},
-        }
-    try:
-        return model.complete(
-            messages,
-            response_format=form,
-            cache_key_extra={"sample": question.sample},
-            # One that cannot be read is no answer: the next run asks again.
-            usable=lambda answer: question.readable(answer.text),
-        )
-    except InfraError as error:
-        if error.reason != "rejected" or form is None:
-            raise
-        raise InfraError(
-            f"{error} Matching asks for structured outputs (response_format json_schema); an endpoint that "
-            "has none can be used with --crbench-meaning=embedding or exact.",
-            reason=error.reason,
-        ) from error
-
-
-def _plain(usage: Usage, price: Price | None) -> dict[str, float]:
-    counts: dict[str, float] = {name: number for name, number in usage.as_dict().items() if number}
-    if price is not None:
-        counts["cost"] = round(price.cost(usage), 9)
-    return counts
