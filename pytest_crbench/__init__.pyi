@@ -18,8 +18,10 @@ from .core.reviewer import ReviewTask as ReviewTask
 from .core.scoring import Decider as Decider
 from .core.scoring import Numbers as Numbers
 from .core.scoring import Scoring as Scoring
+from .core.settings import Settings as Settings
 from .core.status import Status as Status
 from .reports.results import load_results as load_results
+from .run.run import Run as Run
 from .statistics.results import Results as Results
 
 __version__: str

@@ -123,9 +123,9 @@ def _write(
 def _validate(
     settings: Settings, instances: list[Instance], args: argparse.Namespace
 ) -> tuple[list[list[Validation]], dict[str, Any]]:
-    from ..doctor.preflight import check_machine, check_sandbox
     from ..host.stamps import Uses
     from ..run import assemble, programs
+    from ..run.preflight import check_machine, check_sandbox
 
     check_machine(settings)
     session = secrets.token_hex(8)

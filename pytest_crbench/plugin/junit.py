@@ -32,7 +32,7 @@ class JunitPlugin:
         from ..reports.lines import notes
 
         xml = self.session.config.stash.get(xml_key, None)
-        if xml is not None and self.session.invocation is not None and self.session.selected:
+        if xml is not None and self.session.run.invocation is not None and self.session.selected:
             results = self.session.results_so_far(exitstatus)
             first, *others = results.summaries
             _add_totals(xml, first, "")

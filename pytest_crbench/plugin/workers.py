@@ -28,8 +28,8 @@ class DistributedPlugin:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         """Tell a worker which run it works for."""
-        if self.session.invocation is not None:
-            node.workerinput["crbench"] = to_worker(self.session.invocation)
+        if self.session.run.invocation is not None:
+            node.workerinput["crbench"] = to_worker(self.session.run.invocation)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
@@ -48,8 +48,8 @@ class DistributedPlugin:
     def pytest_testnodedown(self, node: Any, error: object) -> None:
         """End what a crashed worker left running: its programs, its sandboxes."""
         self.workers.pop(node.gateway.id, None)
-        if error and self.session.invocation is not None:
-            self.session.reap_orphans()
+        if error and self.session.run.invocation is not None:
+            self.session.run.reap_orphans()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
