@@ -52,6 +52,7 @@ class DatasetKind:
 
 DATASETS: Registry[DatasetKind] = Registry(
     "kind of dataset",
+    DatasetKind,
     "pytest_crbench.datasets",
     {"native": "datasets.kinds:NATIVE", "aacr": "datasets.kinds:AACR"},
 )

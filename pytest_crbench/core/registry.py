@@ -20,13 +20,15 @@ class Registry(Generic[T]):
 
     Args:
         what: the kind, for messages.
+        kind: the class that every part is an instance of.
         group: the group of entry points in which other packages announce theirs.
         own: ours, as ``module:attribute`` below this package, in the order of tables. No other package can
             take one of these names.
     """
 
-    def __init__(self, what: str, group: str, own: Mapping[str, str]) -> None:
+    def __init__(self, what: str, kind: type[T], group: str, own: Mapping[str, str]) -> None:
         self.what = what
+        self.kind = kind
         self.group = group
         self.own = own
         self._loaded: dict[str, T] = {}
@@ -65,6 +67,11 @@ class Registry(Generic[T]):
                 f"{self.what} {printable(name, 80)!r} cannot be loaded from {entry.value}: "
                 f"{printable(f'{type(error).__name__}: {error}', 300)}"
             ) from error
+        if not isinstance(found, self.kind):
+            raise UsageError(
+                f"{self.what} {printable(name, 80)!r}: {entry.value} is no instance of a subclass of "
+                f"pytest_crbench.{self.kind.__name__}, but {type(found).__name__}"
+            )
         return found
 
     def _others(self) -> dict[str, EntryPoint]:

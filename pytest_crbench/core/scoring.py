@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 
 #: Which reviews a metric tells of: all selected ones, those with a result, those whose comments are known.
 Of = Literal["selected", "decided", "known"]
+#: Metrics of every scoring, and what they are.
+METRICS = {
+    "pass_rate": "passed / (passed + missed + reviewer_error + tampered), the default",
+    "measured": "passed / (passed + missed)",
+    "macro": "mean over pull requests of their pass rates",
+    "comments_per_pr": "mean number of review comments per pull request",
+}
 
 
 class Numbers(Protocol):
@@ -119,6 +126,7 @@ class Scoring:
 
 SCORINGS: Registry[Scoring] = Registry(
     "scoring",
+    Scoring,
     "pytest_crbench.scorings",
     {"tests": "scoring.tests:SCORING", "matching": "scoring.matching:SCORING"},
 )
@@ -142,10 +150,12 @@ def in_order(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def metrics_of_scorings() -> dict[str, str]:
-    """Return every metric that a scoring has of its own, with its meaning."""
-    return {metric: text for name in SCORINGS.names() for metric, text in SCORINGS.get(name).metrics.items()}
+    """Return the metrics of all scorings, with their meanings; one that cannot be loaded has none."""
+    return {metric: text for name in SCORINGS.names() for metric, text in scoring_of(name).metrics.items()}
 
 
 def owner_of(metric: str) -> str | None:
     """Return the scoring that a metric is one of; None for those that every scoring has."""
-    return next((name for name in SCORINGS.names() if metric in SCORINGS.get(name).metrics), None)
+    if metric in METRICS:
+        return None
+    return next((name for name in SCORINGS.names() if metric in scoring_of(name).metrics), None)

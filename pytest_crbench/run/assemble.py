@@ -13,7 +13,7 @@ from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from ..core.errors import UsageError
+from ..core.errors import CrbenchError, UsageError
 from ..core.scoring import SCORINGS, in_order
 from ..core.status import RERUN, Status
 from ..evaluation.context import Parts, Places
@@ -116,7 +116,18 @@ def make_deciders(settings: Settings, run: Path | None, scorings: Iterable[str])
     Raises:
         UsageError: if a package, a model's name or a key is missing.
     """
-    return {name: SCORINGS.get(name).decider(settings, run) for name in scorings}
+    return {name: _decider(name, settings, run) for name in scorings}
+
+
+def _decider(name: str, settings: Settings, run: Path | None) -> Decider:
+    try:
+        return SCORINGS.get(name).decider(settings, run)
+    except CrbenchError:
+        raise
+    except Exception as error:
+        if name in SCORINGS.own:
+            raise
+        raise UsageError(f"scoring {name!r} failed: {type(error).__name__}: {error}") from error
 
 
 def make_backend(settings: Settings, name: str, session: str, log: Callable[[str], None]) -> Backend:

@@ -8,20 +8,13 @@ from fractions import Fraction
 from typing import Literal
 
 from ..core.errors import UsageError
-from ..core.scoring import metrics_of_scorings, owner_of, scoring_of
+from ..core.scoring import METRICS, metrics_of_scorings, owner_of, scoring_of
 from ..text.printable import printable
 from .agreement import PULL_REQUEST_FACETS
 from .paired import FALSE_ALARMS
 
 Direction = Literal["under", "over"]
 
-#: Metrics of every scoring, and what they are.
-METRICS = {
-    "pass_rate": "passed / (passed + missed + reviewer_error + tampered), the default",
-    "measured": "passed / (passed + missed)",
-    "macro": "mean over pull requests of their pass rates",
-    "comments_per_pr": "mean number of review comments per pull request",
-}
 _NUMBER = re.compile(r"(\d{1,9}(?:\.\d{0,60})?|\.\d{1,60})(\s*%)?", re.ASCII)
 
 
@@ -143,4 +136,4 @@ def _number(text: str, option: str) -> Fraction:
 
 def _known() -> dict[str, str]:
     """Every metric that a threshold can name."""
-    return {**METRICS, **metrics_of_scorings()}
+    return {**METRICS, **{k: v for k, v in metrics_of_scorings().items() if k not in METRICS}}

@@ -205,3 +205,55 @@ def test_json_has_no_metrics_of_ours(folder: Path, data: Path, cache: Path) -> N
     summary = json.loads((done.runs[-1] / "results.json").read_text())["summary"]
     assert summary["metrics"] == []
     assert summary["agreement"][0]["recall"]["value"] == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            "SHORT = Short()",
+            "SHORT = Short",
+            "is no instance of a subclass of pytest_crbench.Scoring, but type",
+        ),
+        (
+            "        return self\n",
+            "        raise KeyError('no lamp')\n",
+            "scoring 'short' failed: KeyError: 'no lamp'",
+        ),
+    ],
+    ids=["a class", "a decider that raises"],
+)
+def test_a_scoring_that_is_none_is_refused(
+    folder: Path, data: Path, cache: Path, installed: None, tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    assert SCORING.count(old) == 1
+    (tmp_path / "site" / "short_scoring.py").write_text(SCORING.replace(old, new))
+    done = go(folder, data, cache)
+    assert done.status == pytest.ExitCode.USAGE_ERROR, done.output
+    assert said in done.output
+    assert "Traceback" not in done.output
+
+
+@pytest.mark.usefixtures("installed")
+def test_an_exception_in_a_verdict_is_no_score(folder: Path, data: Path, cache: Path, tmp_path: Path) -> None:
+    broken = SCORING.replace("        short = any(", "        short = 1 / 0 or any(")
+    (tmp_path / "site" / "short_scoring.py").write_text(broken)
+    done = go(folder, data, cache, "--crbench-fail-under=0.1")
+    assert done.status == 10, done.output
+    assert {row["status"] for row in done.results()["verdicts"]} == {"infra_error"}
+    assert "ZeroDivisionError" in done.output
+
+
+def test_what_others_bring_takes_no_gate_from_a_run_of_ours(
+    folder: Path, data: Path, cache: Path, installed: None, tmp_path: Path
+) -> None:
+    taking = SCORING.replace(
+        'metrics = {"brevity"', 'metrics = {"macro": "mine", "precision": "mine", "brevity"'
+    )
+    ours = ("--crbench-reviewer=none", "--crbench-scoring=matching", "--crbench-meaning=exact")
+    for text in (taking, "raise ImportError('not today')\n"):
+        (tmp_path / "site" / "short_scoring.py").write_text(text)
+        gate = ("--crbench-fail-under=macro:0.1", "--crbench-fail-under=precision:0.1")
+        done = run(folder, data, cache, *ours, "--crbench-offline", *gate)
+        assert done.status in (1, 10), done.output
+        assert "macro 0.000 < 0.1" in done.verdict
