@@ -17,6 +17,7 @@ _PUBLIC = {
     "DatasetKind": "core.datasets",
     "Decider": "core.scoring",
     "Environment": "core.model",
+    "InfraError": "core.errors",
     "Instance": "core.model",
     "Note": "core.datasets",
     "Numbers": "core.scoring",
@@ -31,7 +32,9 @@ _PUBLIC = {
     "Scoring": "core.scoring",
     "Settings": "core.settings",
     "Source": "core.model",
+    "StageError": "core.errors",
     "Status": "core.status",
+    "UsageError": "core.errors",
     "Verdict": "core.model",
     "load_results": "reports.results",
 }

@@ -2,6 +2,9 @@ from .core.agent import Agent as Agent
 from .core.agent import AgentTask as AgentTask
 from .core.datasets import DatasetKind as DatasetKind
 from .core.datasets import Note as Note
+from .core.errors import InfraError as InfraError
+from .core.errors import StageError as StageError
+from .core.errors import UsageError as UsageError
 from .core.model import Changes as Changes
 from .core.model import Check as Check
 from .core.model import Dataset as Dataset

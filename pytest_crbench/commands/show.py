@@ -105,7 +105,7 @@ def _show(place: Path, verdicts: list[Verdict], wanted: str) -> Iterator[str]:
         yield from _comment(check)
         review = _review(folder, place)
         yield from _said(review, check)
-        if scoring_of(verdict.key.scoring).runs_code:
+        if scoring_of(verdict.key.scoring).needs_agent:
             yield from _tested(folder, place, verdict)
         elif verdict.matching:
             yield from _matched(verdict)

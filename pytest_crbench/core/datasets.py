@@ -33,7 +33,8 @@ class DatasetKind:
         """Return the dataset at a path, offline and in a stable order.
 
         Raises:
-            UsageError: there is none, or a file is broken; names file, key, what was found and what to do.
+            UsageError: there is no dataset, or a file is broken. Says which file and key, what was found
+                there, and what to do.
         """
         raise NotImplementedError
 

@@ -302,3 +302,8 @@ class Verdict:
     def self_reported(self) -> bool:
         """Whether only the reviewer or the agent itself says why there is no measurement."""
         return not self.status.in_strict and self.cause in SELF_REPORTED
+
+
+def added(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, float]:
+    """Return the sum of two usages, name by name."""
+    return {name: first.get(name, 0) + second.get(name, 0) for name in (*first, *second)}

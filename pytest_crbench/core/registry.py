@@ -48,10 +48,6 @@ class Registry(Generic[T]):
             self._loaded[name] = self._load(name)
         return self._loaded[name]
 
-    def add(self, name: str, part: T) -> None:
-        """Register a part for this process, in the place of one of that name."""
-        self._loaded[name] = part
-
     def _load(self, name: str) -> T:
         if name in self.own:
             module, _, attribute = self.own[name].partition(":")

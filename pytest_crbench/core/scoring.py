@@ -68,10 +68,8 @@ class Scoring:
     name: str = ""
     #: The stages whose time and usage are part of its verdicts, in order.
     stages: tuple[str, ...] = ("review",)
-    #: Whether the coding agent revises the code first.
+    #: Whether the coding agent revises the code first, in a sandbox, which then may run it.
     needs_agent = False
-    #: Whether it runs the code under review, in a sandbox.
-    runs_code = False
     #: Heading of the column that counts passed checks.
     passed = "passed"
     #: What the verdict line calls their share.
@@ -92,6 +90,8 @@ class Scoring:
     options: tuple[str, ...] = ()
     alike = "options"
     unlike = "checks were decided in different ways"
+    #: What to do where `look` refuses.
+    advice = "Correct its options"
     #: ``module:function`` below this package that makes the tables of papers from some runs; "": it has none.
     tables = ""
 

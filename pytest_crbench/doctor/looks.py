@@ -44,7 +44,7 @@ class Examination:
         datasets, said = self._datasets()
         scorings = assemble.scorings_of(self.settings, datasets) or ("tests",)
         # A model that runs commands does so in a sandbox; nothing else but a hidden test needs one.
-        executes = any(SCORINGS.get(n).runs_code for n in scorings) or self.settings.reviewer == "llm:agent"
+        executes = any(SCORINGS.get(n).needs_agent for n in scorings) or self.settings.reviewer == "llm:agent"
         needs = _Needs.of(datasets, executes=executes)
         probes = self._probes(needs, scorings)
         yield from (*machine.look_at_packages(), machine.look_at_git(), *said)
@@ -121,7 +121,7 @@ class Examination:
             said = SCORINGS.get(name).look(self.settings)
         except UsageError as error:
             said = printable(str(error), 600).rstrip(".")
-            return [missing(name, said, "Correct --meaning and its options")]
+            return [missing(name, said, SCORINGS.get(name).advice)]
         return [ok(name, said)] if said else []
 
     def _probes(self, needs: _Needs, scorings: Sequence[str]) -> list[Probe]:

@@ -13,10 +13,9 @@ if TYPE_CHECKING:
 
     from ..core.agent import Agent
     from ..core.model import Changes, Instance, Tree, Trees
-    from ..core.reviewer import Reviewer
+    from ..core.reviewer import Reviewer, Workspace
     from ..core.sandbox import Backend, Limits
     from ..core.scoring import Decider
-    from ..core.workspace import Workspace
     from .store import Store
 
 

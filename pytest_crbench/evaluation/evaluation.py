@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 from .. import OutsideFailure, __version__
 from ..core.agent import AgentTask
 from ..core.errors import ReviewerError, StageError, UnusableRevisionError, outside_failure
-from ..core.model import Changes, Key, Review, Revision, Verdict
+from ..core.model import Changes, Key, Review, Revision, Verdict, added
 from ..core.reviewer import ReviewTask
 from ..core.scoring import scoring_of
 from ..core.status import Status
-from ..core.usage import added
 from ..host import digest
 from ..host.files import write_bytes
 from ..text.printable import REASON_LIMIT, printable
@@ -231,7 +230,7 @@ class Evaluation(Ground):
             Key(*place, scoring=scoring, repeat=self.repeat, arm=self.arm),
             Status.INFRA_ERROR,
             "",
-            sandbox=self.owner.parts.backend.name if decides.runs_code else None,
+            sandbox=self.owner.parts.backend.name if decides.needs_agent else None,
         )
         return replace(
             blank,

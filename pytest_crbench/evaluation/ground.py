@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..core.model import Instance
+    from ..core.reviewer import Workspace
     from ..core.sandbox import EnvironmentRef, Sandbox
-    from ..core.workspace import Workspace
     from .context import Context
 
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import STAGE_ERRORS, InfraError, StageError, TamperedError
+from ..core.model import added
 from ..core.status import Status
-from ..core.usage import added
 from ..host import digest
 from ..host.files import json_text, locked, write_bytes
 from ..text import plainjson

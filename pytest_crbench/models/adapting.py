@@ -27,9 +27,9 @@ _REFUSAL = re.compile(
 class Adapting:
     """Asks a model, and leaves out what its endpoint refuses of the sampling parameters.
 
-    What is refused is remembered beside the shared answers, so that no run asks that twice; but only once an
-    answer came without it. Until the first
-    answer is here only one question is under way: a refusal is met once. Threads may share it.
+    What is refused is remembered beside the shared answers once an answer came without it, so that no run
+    asks twice. Until the first answer only one question is under way: a refusal is met once. Threads may
+    share it.
     """
 
     def __init__(self, model: Model) -> None:

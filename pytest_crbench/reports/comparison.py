@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ..core.status import Status
     from ..statistics.compare import Comparison, Difference
     from ..statistics.results import Results
-    from ..statistics.score import Group
 
 
 def comparison_text(found: Comparison, *, listed: int = 20) -> list[str]:
@@ -124,10 +123,6 @@ def comparison_json(found: Comparison) -> dict[str, Any]:
         "only_in_first": [key_to_row(key) for key in found.only_in_first],
         "only_in_second": [key_to_row(key) for key in found.only_in_second],
     }
-
-
-def _overall(results: Results, scoring: str) -> Group:
-    return results.summary(scoring=scoring).overall
 
 
 def _run_json(results: Results, scoring: str) -> dict[str, Any]:

@@ -155,14 +155,15 @@ def needed_sandbox(settings: Settings, reviewer: Reviewer, scorings: Iterable[st
         UsageError: if a run without a repository needs one.
     """
     needs_repository = getattr(reviewer, "needs_repository", True)
-    runs_code = any(SCORINGS.get(name).runs_code for name in scorings)
-    if settings.offline and (runs_code or needs_repository):
-        what = "hidden tests need the code" if runs_code else f"{reviewer.name} reviews the code"
+    revised = [SCORINGS.get(name) for name in scorings if SCORINGS.get(name).needs_agent]
+    if settings.offline and (revised or needs_repository):
+        checks = f"checks {revised[0].decided} need the code" if revised else ""
+        what = checks or f"{reviewer.name} reviews the code"
         raise UsageError(
             f"--crbench-offline has no repository, and {what}. It is for --crbench-scoring=matching and "
             "reviews that were made elsewhere: --crbench-reviewer=file:reviews/{instance}.json, human or none"
         )
-    if runs_code or getattr(reviewer, "needs_sandbox", False):
+    if revised or getattr(reviewer, "needs_sandbox", False):
         return settings.sandbox
     return "none"
 

@@ -37,7 +37,7 @@ def run_inputs(
     reviewer: Reviewer,
     agent: Agent,
     sandbox: Mapping[str, Any],
-    deciders: Mapping[str, Decider] | None = None,
+    deciders: Mapping[str, Decider],
 ) -> dict[str, Any]:
     """Return all that is known before any work starts, as plain JSON (docs/results-format.md)."""
     from ..models import prompts
@@ -45,15 +45,13 @@ def run_inputs(
     found: dict[str, Any] = scrubbed_value(
         _inputs(settings, datasets, reviewer, agent, sandbox, prompts.digest_of_all())
     )
-    made = {"tests": None} if deciders is None else deciders
     found["options"] = {
         "repeats": settings.repeats,
-        "scoring": list(made),
+        "scoring": list(deciders),
         "comments": settings.comments,
     }
-    for name, decider in made.items():
-        inputs = {} if decider is None else SCORINGS.get(name).inputs(decider)
-        if inputs:
+    for name, decider in deciders.items():
+        if inputs := SCORINGS.get(name).inputs(decider):
             found["options"] |= {**inputs, "offline": settings.offline}
     return found
 

@@ -40,7 +40,7 @@ def replay(run: Path, inputs: Mapping[str, Any]) -> list[str]:
         UsageError: naming the pull requests that differ, and what to do.
     """
     told = check_replayable(run.name, LockFile(run).read(), inputs)
-    if not any(scoring_of(name).runs_code for name in inputs["options"]["scoring"]):
+    if not any(scoring_of(name).needs_agent for name in inputs["options"]["scoring"]):
         # No code runs: where it would is nothing that was changed.
         told = [one for one in told if one.where.partition(".")[0] not in ("sandbox", "limits", "engine")]
     return [f"replay under other conditions than were recorded: {listed(told, 8)}"] if told else []

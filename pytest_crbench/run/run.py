@@ -196,9 +196,9 @@ class Run:
             planned = {one.key: one.instance.facets(one.check) for one in self.planned()}
         return Results(run, tuple(self.verdicts.values()), planned, lock=lock)
 
-    def finish(self, results: Results | None = None) -> tuple[Results, Decision]:
-        """Write results and summary, ask the gate once, and return both."""
-        found = results or self.results()
+    def finish(self) -> tuple[Results, Decision]:
+        """Ask the gate once, write results and summary, and return results and decision."""
+        found = self.results()
         summary, *more = found.summaries
         decision = decide(self.gate, summary, found, more)
         self.write(found, decision)

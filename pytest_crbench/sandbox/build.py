@@ -13,9 +13,9 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InfraError
+from ..host.owner import is_gone, own_token
 from ..host.space import is_full
 from .engine import DISK_FULL, engine_errors, run
-from .owner import is_gone, own_token
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from ..core.errors import InfraError
 from ..host import temporary, trees
+from ..host.owner import is_elsewhere, is_gone
 from ..host.stamps import Uses
 from .build import LABEL, remove
 from .disk import IMAGES
-from .owner import is_elsewhere, is_gone
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,11 +15,11 @@ from ..core.model import File
 from ..core.sandbox import EnvironmentRef
 from ..host import digest, trees
 from ..host.files import write_json
+from ..host.owner import is_gone, own_token
 from ..host.processes import SESSION_VARIABLE, kill_marked
 from . import beneath, bubblewrap, disk, leftovers, venv
 from .folder import FolderSandbox, Place
 from .interpreters import Interpreter, find_local
-from .owner import is_gone, own_token
 from .pins import resolve
 from .uv import find_uv, program
 

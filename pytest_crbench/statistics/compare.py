@@ -199,7 +199,7 @@ def differing(first: Results, second: Results, scoring: str | None = None) -> tu
     unequal = [one for one in _unlike(first, second, "options") if one.where.startswith(places)]
     if places and unequal:
         found.append(f"{chosen.unlike} ({_shown(unequal)})")
-    if not chosen.runs_code:
+    if not chosen.needs_agent:
         return tuple(found)
     if _agent(first) != _agent(second):
         found.append(f"the coding agents differ ({_describe(first, second)})")

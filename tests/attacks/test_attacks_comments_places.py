@@ -149,10 +149,9 @@ NUMBERS: list[Any] = [10**30, -1, 0, True, float("nan"), float("inf"), -float("i
 
 
 @pytest.mark.parametrize("number", NUMBERS, ids=lambda value: str(value)[:12])
-def test_a_line_number_that_is_none(root: Path, number: Any) -> None:
-    """A finding's line is 10**30, negative, not a number, infinite, true, a text of 500 digits or a
-    list: a program crashes on it (and drops the review), counts from the end, or builds a range of all
-    these lines.
+def test_an_impossible_line_number(root: Path, number: Any) -> None:
+    """A finding's line is 10**30, negative, NaN, infinite, true, a string of 500 digits or a list. A naive
+    program crashes and drops the review, counts from the end, or builds a range of all these lines.
 
     Defence: lines that cannot be (reviewers/formats/draft.py)
     """

@@ -1,4 +1,4 @@
-"""Reviewers and reviews that would leave the rate by what is said of a failure.
+"""Reviewers and reviews that claim a failure so as not to be counted.
 
 Naive is a harness that believes what a program says of itself, or looks for errors in all that an agent
 printed.

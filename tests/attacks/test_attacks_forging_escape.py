@@ -289,11 +289,11 @@ def test_the_result_is_led_to_a_full_disk(arena: Arena, plain_sandbox: Plain) ->
 
 
 @docker_only
-def test_the_supervisor_says_that_the_disk_is_full(arena: Arena) -> None:
-    """The revision brings a path that the supervisor cannot write, with the words of a full disk in its name:
-    a harness that reads the message takes the disk for full.
+def test_a_path_spells_out_a_full_disk(arena: Arena) -> None:
+    """The revision adds a path that the supervisor cannot write, and whose name is the error message of a
+    full disk. A harness that searches the message believes that the disk is full.
 
-    Defence: a full disk is told by a status (scoring/tests/pytest_runner.py, scoring/tests/inside/supervise.py)
+    Defence: a full disk has an exit status of its own (scoring/tests/pytest_runner.py, scoring/tests/inside/supervise.py)
     Holds: docker, local
     """
     words = "No space left on device"

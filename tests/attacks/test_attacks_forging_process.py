@@ -182,9 +182,9 @@ def test_assertion_errors_become_skips(arena: Arena, plain_sandbox: Plain) -> No
     assert_no_pass(arena.rule(revision))
 
 
-def test_assertions_are_taken_out_by_starting_again(arena: Arena, plain_sandbox: Plain) -> None:
-    """The product replaces the process by a Python with -O and a pytest that leaves assertions as they are:
-    there are none, and all passes, on the same descriptors and with the same parent.
+def test_python_is_restarted_without_assertions(arena: Arena, plain_sandbox: Plain) -> None:
+    """The product restarts Python with -O, which drops assertions, and with a pytest that does not rewrite
+    them: every test passes, on the same descriptors and with the same parent.
 
     Defence: only a recorded pass is a pass (scoring/tests/observe.py)
     Holds: docker, local

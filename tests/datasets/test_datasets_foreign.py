@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.benchmarks import run
+from support.foreign import install
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,13 +58,14 @@ LINES = Lines()
 
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    site = tmp_path / "site"
-    metadata = site / "lines-1.0.dist-info"
-    metadata.mkdir(parents=True)
-    (site / "lines_kind.py").write_text(KIND)
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: lines\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("[pytest_crbench.datasets]\nlines = lines_kind:LINES\n")
-    monkeypatch.setenv("PYTHONPATH", str(site))
+    install(
+        tmp_path / "site",
+        monkeypatch,
+        "lines_kind",
+        KIND,
+        "pytest_crbench.datasets",
+        "lines = lines_kind:LINES",
+    )
     file = tmp_path / "reviews.txt"
     file.write_text("one|a.py|3|too slow\none|a.py|9|too fast\ntwo|b.py|1|wrong\n")
     return file

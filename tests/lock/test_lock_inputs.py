@@ -32,7 +32,10 @@ def settings(tmp_path: Path) -> Settings:
 def inputs(settings: Settings) -> dict:
     reviewer, agent = programs.make_reviewer(settings), programs.make_agent(settings, None)
     backend = LocalBackend(SandboxSettings(cache=settings.cache, session="s"))
-    found = run_inputs(settings, assemble.open_datasets(settings), reviewer, agent, backend.describe())
+    deciders = assemble.make_deciders(settings, None, ["tests"])
+    found = run_inputs(
+        settings, assemble.open_datasets(settings), reviewer, agent, backend.describe(), deciders
+    )
     return json.loads(json.dumps(found))
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.benchmarks import MODES, Pull, Run, run, write_dataset
+from support.foreign import install
 
 from pytest_crbench import load_results
 from pytest_crbench.cli import main as crbench
@@ -84,15 +85,10 @@ print('{"comments": [{"path": "shop/x.py", "line": 1, "body": "%s"}]}' % said)
 
 
 @pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The scoring, as its package would be installed."""
-    site = tmp_path / "site"
-    metadata = site / "short_scoring-1.0.dist-info"
-    metadata.mkdir(parents=True)
-    (site / "short_scoring.py").write_text(SCORING)
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: short-scoring\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("[pytest_crbench.scorings]\nshort = short_scoring:SHORT\n")
-    monkeypatch.setenv("PYTHONPATH", str(site))
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The scoring's module, installed."""
+    group, entry = "pytest_crbench.scorings", "short = short_scoring:SHORT"
+    return install(tmp_path / "site", monkeypatch, "short_scoring", SCORING, group, entry)
 
 
 @pytest.fixture
@@ -168,7 +164,7 @@ def test_results_are_read_where_it_is_not_installed(
     folder: Path,
     data: Path,
     cache: Path,
-    installed: None,
+    installed: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -178,15 +174,19 @@ def test_results_are_read_where_it_is_not_installed(
     assert "overall 0.667 >= 0.6" in capsys.readouterr().out
     assert crbench(["show", str(done.runs[-1])]) == 0
     assert "price (short)" in capsys.readouterr().out
+    assert crbench(["compare", str(done.runs[-1]), str(done.runs[-1])]) == 0
+    assert "overall" in capsys.readouterr().out
+    assert crbench(["tables", str(done.runs[-1])]) == 2
+    assert "no paper has a table of the scoring short" in capsys.readouterr().err
     refused = run(folder, data, cache, "--crbench-reviewer=none", "--crbench-scoring=short")
     assert refused.status == pytest.ExitCode.USAGE_ERROR
     assert "unknown scoring; known: tests, matching" in refused.output
 
 
 def test_a_scoring_that_cannot_be_imported_is_named(
-    folder: Path, data: Path, cache: Path, installed: None, tmp_path: Path
+    folder: Path, data: Path, cache: Path, installed: Path, tmp_path: Path
 ) -> None:
-    (tmp_path / "site" / "short_scoring.py").write_text("import nothing_of_that_name\n")
+    installed.write_text("import nothing_of_that_name\n")
     done = go(folder, data, cache)
     assert done.status == pytest.ExitCode.USAGE_ERROR
     assert "scoring 'short' cannot be loaded from short_scoring:SHORT: ModuleNotFoundError" in done.output
@@ -224,20 +224,21 @@ def test_json_has_no_metrics_of_ours(folder: Path, data: Path, cache: Path) -> N
     ids=["a class", "a decider that raises"],
 )
 def test_a_scoring_that_is_none_is_refused(
-    folder: Path, data: Path, cache: Path, installed: None, tmp_path: Path, old: str, new: str, said: str
+    folder: Path, data: Path, cache: Path, installed: Path, tmp_path: Path, old: str, new: str, said: str
 ) -> None:
     assert SCORING.count(old) == 1
-    (tmp_path / "site" / "short_scoring.py").write_text(SCORING.replace(old, new))
+    installed.write_text(SCORING.replace(old, new))
     done = go(folder, data, cache)
     assert done.status == pytest.ExitCode.USAGE_ERROR, done.output
     assert said in done.output
     assert "Traceback" not in done.output
 
 
-@pytest.mark.usefixtures("installed")
-def test_an_exception_in_a_verdict_is_no_score(folder: Path, data: Path, cache: Path, tmp_path: Path) -> None:
+def test_an_exception_in_a_verdict_is_no_score(
+    folder: Path, data: Path, cache: Path, installed: Path
+) -> None:
     broken = SCORING.replace("        short = any(", "        short = 1 / 0 or any(")
-    (tmp_path / "site" / "short_scoring.py").write_text(broken)
+    installed.write_text(broken)
     done = go(folder, data, cache, "--crbench-fail-under=0.1")
     assert done.status == 10, done.output
     assert {row["status"] for row in done.results()["verdicts"]} == {"infra_error"}
@@ -245,15 +246,32 @@ def test_an_exception_in_a_verdict_is_no_score(folder: Path, data: Path, cache: 
 
 
 def test_what_others_bring_takes_no_gate_from_a_run_of_ours(
-    folder: Path, data: Path, cache: Path, installed: None, tmp_path: Path
+    folder: Path, data: Path, cache: Path, installed: Path, tmp_path: Path
 ) -> None:
     taking = SCORING.replace(
         'metrics = {"brevity"', 'metrics = {"macro": "mine", "precision": "mine", "brevity"'
     )
     ours = ("--crbench-reviewer=none", "--crbench-scoring=matching", "--crbench-meaning=exact")
     for text in (taking, "raise ImportError('not today')\n"):
-        (tmp_path / "site" / "short_scoring.py").write_text(text)
+        installed.write_text(text)
         gate = ("--crbench-fail-under=macro:0.1", "--crbench-fail-under=precision:0.1")
         done = run(folder, data, cache, *ours, "--crbench-offline", *gate)
         assert done.status in (1, 10), done.output
         assert "macro 0.000 < 0.1" in done.verdict
+
+
+@pytest.mark.network
+def test_it_can_have_the_agent_revise_the_code(
+    folder: Path, data: Path, cache: Path, installed: Path
+) -> None:
+    asks = SCORING.replace('    name = "short"\n', '    name = "short"\n    needs_agent = True\n').replace(
+        "evaluation.review.comments]\n",
+        "evaluation.review.comments]\n        counts += [99] if evaluation.revision.patch else []\n",
+    )
+    installed.write_text(asks)
+    done = go(folder, data, cache, "--crbench-agent=cmd:sh -c 'echo new > made.py'")
+    assert done.outcomes() == {"passed": 2, "missed": 1}, done.output
+    assert "agent sh" in done.output.replace("agent cmd:sh", "agent sh")
+    assert {row["matching"]["words"] for row in done.results()["verdicts"]} == {3 + 99, 9 + 99}
+    refused = go(folder, data, cache, "--crbench-offline")
+    assert refused.status == pytest.ExitCode.USAGE_ERROR

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import InfraError, ReviewerError, StageError
-from ...core.usage import added
+from ...core.model import added
 from ...host.eviction import cache_items, with_room
 from ...host.files import write_json
 from ...host.pool import Pool

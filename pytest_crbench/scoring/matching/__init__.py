@@ -50,6 +50,7 @@ class MatchingScoring(Scoring):
     method = f"precision and F1: {METHOD}"
     options = ("matcher",)
     alike = "way of matching"
+    advice = "Correct --meaning and its options"
     unlike = "comments were matched in different ways"
     tables = "reports.tables_matching:matching_tables"
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import InfraError, StageError
-from ...core.usage import added
+from ...core.model import added
 from ...host.pool import Pool
 from ...text import plainjson
 from ...text.printable import printable

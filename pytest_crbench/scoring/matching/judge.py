@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...core.errors import InfraError
-from ...core.usage import added
+from ...core.model import added
 from ...host import digest
 from ...models import prompts
 from ...text import fences

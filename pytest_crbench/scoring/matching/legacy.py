@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ...core.errors import InfraError
 from ...core.matching import Match, Matching
-from ...core.usage import added
+from ...core.model import added
 from ...models import prompts
 from .asking import Question, ask_once
 from .meaning import Pair

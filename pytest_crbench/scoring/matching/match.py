@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.errors import StageError
 from ...core.matching import Match, Matching
-from ...core.usage import added
+from ...core.model import added
 from .assign import assign
 from .meaning import Pair
 from .place import candidates, is_placeless

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from ... import __version__
 from ...core.errors import StageError
 from ...core.matching import MatchTask
+from ...core.model import added
 from ...core.status import Status
-from ...core.usage import added
 from ...evaluation import records
 from ...host import digest
 

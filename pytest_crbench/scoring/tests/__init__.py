@@ -20,7 +20,6 @@ class HiddenTestScoring(Scoring):
     name = "tests"
     stages = ("review", "revision")
     needs_agent = True
-    runs_code = True
     decided = "decided by hidden tests"
     lacks = "no hidden test"
     alike = "agent, sandbox and environments"
