@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 
 from pytest_crbench.core.errors import InfraError, InvalidInstanceError, UsageError
 from pytest_crbench.core.model import File
-from pytest_crbench.host import digest
-from pytest_crbench.sandbox import archive, beneath, indexes, interpreters, owner
+from pytest_crbench.host import digest, owner
+from pytest_crbench.sandbox import archive, beneath, indexes, interpreters
 from pytest_crbench.sandbox.choose import choose
 from pytest_crbench.sandbox.local import LocalBackend
 from pytest_crbench.sandbox.output import Kept
