@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..core.agent import AgentTask
     from ..core.enclosure import Completed
     from ..core.model import ReviewComment
-    from ..models.ledger import Ledger
+    from ..models.usage import Ledger
 
 PLACEHOLDERS = ("workspace", "review", "review_md", "diff", "prompt", "usage")
 _OPTION = "--crbench-agent=cmd:"

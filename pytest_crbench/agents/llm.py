@@ -9,8 +9,7 @@ from ..core.errors import InfraError, UnusableRevisionError
 from ..core.model import Revision
 from ..host import digest, temporary
 from ..models.conversation import tools
-from ..models.conversation.loop import Bounds, Conversation, Words
-from ..models.conversation.trajectory import Trajectory
+from ..models.conversation.loop import Bounds, Conversation, Trajectory, Words
 from . import prompt
 
 if TYPE_CHECKING:

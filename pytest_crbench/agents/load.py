@@ -109,7 +109,7 @@ def load(spec: str, options: AgentOptions, environ: Mapping[str, str] | None = N
 
         return NoAgent()
     if is_command:
-        from ..models.ledger import Ledger
+        from ..models.usage import Ledger
         from .command import command_agent
 
         return command_agent(

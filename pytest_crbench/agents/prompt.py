@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..models import prompts
 from ..text import fences
-from ..text.diff_text import clip_diff
+from ..text.diffs import clip_diff
 from ..text.fences import clip
 from ..text.printable import printable
 

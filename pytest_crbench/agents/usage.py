@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from ..models.ledger import Ledger
+    from ..models.usage import Ledger
 
 _LIMIT = 1024 * 1024
 _MOST = 1e15

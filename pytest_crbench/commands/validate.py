@@ -123,7 +123,7 @@ def _write(
 def _validate(
     settings: Settings, instances: list[Instance], args: argparse.Namespace
 ) -> tuple[list[list[Validation]], dict[str, Any]]:
-    from ..host.stamps import Uses
+    from ..host.eviction import Uses
     from ..run import assemble, programs
     from ..run.preflight import check_machine, check_sandbox
 

@@ -55,5 +55,5 @@ DATASETS: Registry[DatasetKind] = Registry(
     "kind of dataset",
     DatasetKind,
     "pytest_crbench.datasets",
-    {"native": "datasets.kinds:NATIVE", "aacr": "datasets.kinds:AACR"},
+    {"native": "datasets:NATIVE", "aacr": "datasets:AACR"},
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..core.datasets import DATASETS
+from ..core.datasets import DATASETS, DatasetKind
 from ..core.errors import UsageError
 from ..text.printable import printable
 from ..text.secrets import in_text, register
@@ -110,3 +110,45 @@ def _exists(path: Path) -> bool:
         return path.exists()
     except OSError:  # a name that no disk can hold, or in a folder that may not be looked into
         return False
+
+
+class Native(DatasetKind):
+    """A folder of instances, or of one (docs/writing-an-instance.md)."""
+
+    def load(self, path: Path) -> Dataset:
+        """Return the dataset; see `native.load`."""
+        from . import native
+
+        return native.load(path)
+
+    def notes(self, path: Path, dataset: Dataset) -> list[Note]:
+        """Return what is odd about it."""
+        from .native import notes
+
+        return notes(dataset)
+
+
+class Aacr(DatasetKind):
+    """The files of AACR-Bench (docs/aacr.md)."""
+
+    def load(self, path: Path) -> Dataset:
+        """Return the dataset; see `aacr.load`."""
+        from . import aacr
+
+        return aacr.load(path)
+
+    def folder(self, path: Path) -> Path:
+        """Return the folder of the files, of which one may be named."""
+        from . import aacr
+
+        return aacr.folder_of(path)
+
+    def notes(self, path: Path, dataset: Dataset) -> list[Note]:
+        """Return what is odd about it."""
+        from .aacr_notes import notes
+
+        return notes(path)
+
+
+NATIVE = Native()
+AACR = Aacr()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..text.suggestion_blocks import suggestion_blocks
 from .aacr import read
-from .notes import noted
+from .native import noted
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+import tomllib
+from typing import TYPE_CHECKING, Any
 
+from ..core.datasets import Note
 from ..core.errors import UsageError
 from ..core.model import Dataset
 from ..host import digest
@@ -14,9 +16,10 @@ from .problems import Problems, words
 from .schema import DatasetFile
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from ..core.model import Instance
+    from ..core.model import Check, Instance
 
 
 def load(path: Path) -> Dataset:
@@ -111,3 +114,101 @@ def _check_tests(instances: tuple[Instance, ...], problems: Problems) -> None:
                 problems.add(
                     instance.path / "instance.toml", f"comment[{index}].test", found, "a test of its own"
                 )
+
+
+def noted(name: str, said: str, where: list[str]) -> list[Note]:
+    """Return a note, or none if it is nowhere."""
+    return [Note(name, said, tuple(printable(place) for place in where))] if where else []
+
+
+def checks_where(dataset: Dataset, odd: Callable[[Instance, Check], bool]) -> list[str]:
+    """Name the checks that are odd in one way."""
+    return [f"{i.id}::{c.id}" for i, c in every_check(dataset) if odd(i, c)]
+
+
+def every_check(dataset: Dataset) -> Iterator[tuple[Instance, Check]]:
+    """Every check with its instance, in the dataset's order."""
+    for instance in dataset.instances:
+        for check in instance.checks:
+            yield instance, check
+
+
+def repeats(dataset: Dataset, key: Callable[[Instance, Check], object]) -> list[str]:
+    """Name the checks of which an earlier one of the same instance has the same key."""
+    seen: set[tuple[str, object]] = set()
+    found = []
+    for instance, check in every_check(dataset):
+        name = (instance.id, key(instance, check))
+        if name in seen:
+            found.append(f"{instance.id}::{check.id}")
+        seen.add(name)
+    return found
+
+
+def notes(dataset: Dataset) -> list[Note]:
+    """Return what is odd about a dataset, from its files alone."""
+    instances = [i for i in dataset.instances if any(check.test for check in i.checks)]
+    recorded = {i.id: _validation(i) for i in instances}
+    return [
+        *noted(
+            "not-validated",
+            "nothing records that the hidden tests hold: run crbench validate --write",
+            [i.id for i in instances if recorded[i.id] is None],
+        ),
+        *noted(
+            "changed-since-validation",
+            "the instance is not the one that was validated: run crbench validate --write",
+            [i.id for i in instances if (found := recorded[i.id]) and found.get("digest") != i.digest],
+        ),
+        *noted(
+            "no-fixed-state",
+            "nothing can show that the hidden tests can be passed: name `fixed` in [source]",
+            [i.id for i in instances if i.source.fixed is None and i.source.fixed_patch is None],
+        ),
+        *noted(
+            "no-date",
+            "requirements are resolved as of today, not as of the pull request: give created_at",
+            [i.id for i in instances if i.created_at is None and i.environment.requirements],
+        ),
+        *noted(
+            "no-test",
+            "the comment can only be matched: --crbench-scoring=tests leaves it out",
+            checks_where(dataset, lambda _i, c: not c.test) if dataset.scoring == "tests" else [],
+        ),
+        *noted(
+            "network",
+            "hidden tests reach the network, and what answers there may change",
+            [i.id for i in instances if i.environment.network],
+        ),
+        *noted(
+            "place-shared",
+            "an earlier comment of the pull request is at the same place; both stay",
+            repeats(
+                dataset, lambda _i, c: (c.comment.path, c.comment.side, c.comment.lines, c.comment.level)
+            ),
+        ),
+        *noted(
+            "text-repeated",
+            "an earlier comment of the pull request has the same text; both stay",
+            repeats(dataset, lambda _i, c: " ".join(c.comment.body.split())),
+        ),
+        *noted(
+            "side-left",
+            "the comment is about lines of base",
+            checks_where(dataset, lambda _i, c: c.comment.side == "left"),
+        ),
+        *noted(
+            "no-lines",
+            "matched only with --crbench-file-level=file; hidden tests do not mind",
+            checks_where(dataset, lambda _i, c: c.comment.lines is None),
+        ),
+    ]
+
+
+def _validation(instance: Instance) -> dict[str, Any] | None:
+    """Read what a validation recorded; the loader has read the same file, and asks for a table."""
+    if instance.path is None:
+        return None
+    text = (instance.path / "instance.toml").read_text("utf-8")
+    found: dict[str, Any] | None = tomllib.loads(text).get("validation")
+    return found

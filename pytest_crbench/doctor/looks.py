@@ -94,7 +94,7 @@ class Examination:
 
     def _reviewer(self) -> list[Finding]:
         """Make the reviewer; in an image only if that is here, for nothing is pulled."""
-        from ..sandbox.doctor_docker import look_at_image
+        from ..sandbox.doctor import look_at_image
 
         found, image = [], self.settings.reviewer_image
         if image is not None:
@@ -126,14 +126,14 @@ class Examination:
 
     def _probes(self, needs: _Needs, scorings: Sequence[str]) -> list[Probe]:
         from ..agents import doctor as agents
-        from ..sandbox import doctor_docker
+        from ..sandbox import doctor
 
         settings = self.settings
         revised = any(SCORINGS.get(name).needs_agent for name in scorings)
         probes = []
         if settings.reviewer and settings.replay is None:
             late = "Look at what makes the reviewer slow to load, or at the engine if it runs in an image"
-            probes.append(Probe("reviewer", self._reviewer, doctor_docker.LIMIT, late))
+            probes.append(Probe("reviewer", self._reviewer, doctor.LIMIT, late))
         if revised and settings.agent != "llm" and settings.replay is None:
             probes.append(Probe("coding agent", self._agent, agents.LIMIT, "Correct --agent"))
         for name in scorings:
@@ -154,12 +154,12 @@ class Examination:
         return probes
 
     def _sandbox_probes(self, needs: _Needs) -> list[Probe]:
-        from ..sandbox import doctor_docker, doctor_local
+        from ..sandbox import doctor
         from ..sources import doctor as sources
 
         settings, sandbox = self.settings, self._sandbox()
         probes = [
-            Probe("uv", doctor_local.look_at_uv, doctor_local.LIMIT, "Install it again: pip install uv"),
+            Probe("uv", doctor.look_at_uv, doctor.LIMIT, "Install it again: pip install uv"),
             Probe(
                 "package index",
                 lambda: sources.look_at_indexes(sandbox.indexes),
@@ -168,12 +168,12 @@ class Examination:
             ),
         ]
         if settings.sandbox in ("auto", "docker"):
-            wanted = doctor_docker.Wanted(needs.pythons, needs.engine_room)
+            wanted = doctor.Wanted(needs.pythons, needs.engine_room)
             probes.append(
                 Probe(
                     _ENGINE,
-                    lambda: doctor_docker.look_at_docker(sandbox, wanted, deep=self.deep),
-                    doctor_docker.DEEP_LIMIT if self.deep else doctor_docker.LIMIT,
+                    lambda: doctor.look_at_docker(sandbox, wanted, deep=self.deep),
+                    doctor.DEEP_LIMIT if self.deep else doctor.LIMIT,
                     "Restart the engine, or look at its log: it is there but too slow to work with",
                 )
             )
@@ -181,8 +181,8 @@ class Examination:
             probes.append(
                 Probe(
                     _LOCAL,
-                    lambda: doctor_local.look_at_local(needs.pythons),
-                    doctor_local.LIMIT,
+                    lambda: doctor.look_at_local(needs.pythons),
+                    doctor.LIMIT,
                     "Look at which of the machine's Python interpreters hangs",
                 )
             )

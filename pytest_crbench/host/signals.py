@@ -7,7 +7,7 @@ import signal
 import threading
 from typing import TYPE_CHECKING
 
-from .owner import is_gone
+from .processes import is_gone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -50,7 +50,7 @@ def must_be_there(owner: str) -> None:
     """Refuse to begin what nobody would take any more.
 
     Args:
-        owner: the process that we work for, as `host.owner.own_token` names it; "" for nobody.
+        owner: the process that we work for, as `host.processes.own_token` names it; "" for nobody.
 
     Raises:
         KeyboardInterrupt: if it has ended.

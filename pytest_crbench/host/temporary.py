@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..core.errors import InfraError
 from . import trees
-from .owner import is_gone, own_token
+from .processes import is_gone, own_token
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

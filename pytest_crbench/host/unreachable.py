@@ -1,4 +1,4 @@
-"""Why something on the network, or behind a socket, does not answer: told from below all wrappers."""
+"""Why a service does not answer, read from below all wrappers, and how long it asks to wait."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import errno
 import re
 import socket
 import ssl
+import time
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -95,3 +97,30 @@ def _timeout(error: BaseException) -> Cause | None:
 
 def _kind(error: BaseException) -> str:
     return type(error).__name__
+
+
+#: A longer wait is as good as a refusal: nobody waits for it.
+_LONGEST = 1e9
+
+
+def seconds_asked(value: str | None, *, unit: float = 1.0, now: float | None = None) -> float | None:
+    """Read a number of seconds, or an HTTP date; None if it is neither.
+
+    Args:
+        value: the header, as the server wrote it.
+        unit: how many seconds its number is counted in (0.001 for ``retry-after-ms``).
+        now: the time that a date is counted from, in seconds since the epoch (default: this moment's).
+    """
+    if not value:
+        return None
+    try:
+        seconds = float(value) * unit
+    except ValueError:
+        try:
+            when = parsedate_to_datetime(value).timestamp()
+        except (ValueError, TypeError, IndexError, OverflowError, OSError):
+            return None
+        seconds = when - (time.time() if now is None else now)
+    if seconds != seconds:
+        return None
+    return min(max(seconds, 0.0), _LONGEST)

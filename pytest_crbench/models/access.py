@@ -77,10 +77,10 @@ class Access:
         Raises:
             UsageError: if the endpoint's URL is invalid.
         """
-        from .cache import CompletionCache
         from .client import DEFAULT_BASE_URL, Model
-        from .ledger import Ledger
+        from .completion import CompletionCache
         from .retry import Patience
+        from .usage import Ledger
 
         url, option = self.url, self.base_url_option
         if url and not url.startswith(("http://", "https://")):

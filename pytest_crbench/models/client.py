@@ -15,18 +15,16 @@ from ..text import plainjson, urls
 from ..text.printable import clean, decode, printable
 from ..text.secrets import scrub, scrubbed
 from . import completion
+from .completion import CHAT
 from .retry import DeadlineError, Failure, Patience, of_status
-from .route import CHAT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from openai import OpenAI
 
-    from .cache import CompletionCache
-    from .completion import Completion
-    from .ledger import Ledger
-    from .route import Route
+    from .completion import Completion, CompletionCache, Route
+    from .usage import Ledger
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 #: Bytes of a response that are read at most: no completion is that long.

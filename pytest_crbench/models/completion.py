@@ -1,16 +1,21 @@
-"""One answer of a model, read from an OpenAI-compatible response body with tolerance for its dialects."""
+"""One answer of a model, read from any dialect of an OpenAI-compatible response, and the cache."""
 
 from __future__ import annotations
 
 import json
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..host import digest
+from ..host.files import write_json
 from ..text import plainjson
 from ..text.plainjson import plain
 from ..text.printable import clean, printable
 from .usage import Usage, from_response
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 #: Response fields that some endpoints want to see again in the history (reasoning models with tools).
 _KEPT = ("reasoning_content", "reasoning_details")
@@ -126,3 +131,51 @@ def _arguments(text: str) -> str:
     except ValueError:
         pass
     return json.dumps({"unreadable": text[:2000]})
+
+
+@dataclass(frozen=True)
+class Route:
+    """One kind of question.
+
+    ``resource`` is where the ``openai`` package has the method ``create`` for it; ``key`` tells an answer
+    from any other JSON; ``noun`` is what messages call an answer.
+    """
+
+    resource: tuple[str, ...]
+    key: str
+    noun: str
+
+
+CHAT = Route(("chat", "completions"), "choices", "chat completion")
+EMBEDDINGS = Route(("embeddings",), "data", "list of embeddings")
+
+
+@dataclass(frozen=True)
+class CompletionCache:
+    """Response bodies below ``root``, as ``<2 hex>/<digest>.json``; only successes are stored."""
+
+    root: Path
+
+    def key(self, question: Any) -> str:
+        """Digest of all that decides an answer (URL, request, repeat); plain JSON, no credentials."""
+        return digest.of(question)
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        """Return the stored response, or None; an unreadable file counts as absent and is replaced."""
+        try:
+            stored = plainjson.parse(self._path(key).read_bytes())
+        except (OSError, ValueError):
+            return None
+        response = stored.get("response") if isinstance(stored, dict) else None
+        return response if isinstance(response, dict) else None
+
+    def put(self, key: str, question: Any, response: dict[str, Any]) -> None:
+        """Store a response beside what was asked, so that a reader sees what it belongs to.
+
+        Raises:
+            InfraError: if the disk is full or the folder cannot be written to.
+        """
+        write_json(self._path(key), {"question": question, "response": response})
+
+    def _path(self, key: str) -> Path:
+        return self.root / key[:2] / f"{key}.json"

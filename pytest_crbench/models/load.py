@@ -93,8 +93,7 @@ def embeddings(
     """
     from dataclasses import replace
 
-    from .embeddings import Embeddings
-    from .vectors import VectorCache
+    from .embeddings import Embeddings, VectorCache
 
     reached = access(settings, run, environ)
     if settings.embedding_base_url:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..core.errors import InfraError
-from ..host.retry_after import seconds_asked
+from ..host.unreachable import seconds_asked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

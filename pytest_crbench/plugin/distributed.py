@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..host.owner import is_elsewhere, is_gone, own_token
+from ..host.processes import is_elsewhere, is_gone, own_token
 from ..run.assemble import Invocation
 
 if TYPE_CHECKING:

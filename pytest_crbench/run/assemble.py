@@ -57,7 +57,7 @@ class Invocation:
     scorings: tuple[str, ...] = ("tests",)
     #: Seals the records of the run's store; no program that is started learns it.
     secret: str = field(default="", repr=False)
-    #: In a worker on its machine: the controller's token (`host.owner`).
+    #: In a worker on its machine: the controller's token (`host.processes`).
     controller: str = ""
 
     def log(self, name: str, line: str) -> None:
@@ -137,9 +137,9 @@ def make_backend(settings: Settings, name: str, session: str, log: Callable[[str
         UsageError: for an unknown name, or a cache that cannot be used.
         InfraError: if the named engine does not answer.
     """
+    from ..host.indexes import registry_secrets
     from ..sandbox import absent
     from ..sandbox.choose import choose
-    from ..sandbox.registries import registry_secrets
 
     _check_cache(settings.cache)
     if name == absent.NAME:

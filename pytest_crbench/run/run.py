@@ -11,8 +11,8 @@ from ..core.errors import CrbenchError
 from ..evaluation.lock import LockFile
 from ..evaluation.plan import plan_of
 from ..host import temporary
+from ..host.eviction import Uses
 from ..host.processes import SESSION_VARIABLE, kill_marked, kill_orphans
-from ..host.stamps import Uses
 from ..statistics.gate import check_metrics, decide
 from ..statistics.results import Results
 from . import assemble, lockstep, programs

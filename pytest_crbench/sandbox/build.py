@@ -13,7 +13,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InfraError
-from ..host.owner import is_gone, own_token
+from ..host.processes import is_gone, own_token
 from ..host.space import is_full
 from .engine import DISK_FULL, engine_errors, run
 

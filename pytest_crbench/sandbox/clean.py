@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from ..core.errors import InfraError
 from ..host import temporary, trees
-from ..host.owner import is_elsewhere, is_gone
-from ..host.stamps import Uses
+from ..host.eviction import Uses
+from ..host.processes import is_elsewhere, is_gone
 from .build import LABEL, remove
 from .disk import IMAGES
 
@@ -103,7 +103,7 @@ def _clean_engine(
 
 
 def _clean_folders(settings: SandboxSettings, force: bool) -> tuple[int, int]:
-    from .leftovers import folders, owner_of
+    from .folder import folders, owner_of
 
     removed, busy = temporary.reap(), 0
     for folder in folders(settings.cache):

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..host.eviction import Evicted, Item, cache_items, evict, told, with_room
+from ..host.eviction import Evicted, Item, Uses, cache_items, evict, told, with_room
 from ..host.files import locked
 from ..host.space import size
-from ..host.stamps import Uses
 from .build import LABEL
 from .engine import engine_errors
 

@@ -5,19 +5,102 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections import deque
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InfraError
 from ..host.space import is_full
-from .output import Kept
-from .unanswered import explain
+from ..host.unreachable import cause
+from ..text import urls
+from ..text.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from docker import APIClient
+
+_DEFAULT = "unix:///var/run/docker.sock"
+
+
+def engine_address(environ: Mapping[str, str] | None = None) -> str:
+    """Return what DOCKER_HOST says, without credentials, or the address that is used without it."""
+    return urls.redact((os.environ if environ is None else environ).get("DOCKER_HOST") or _DEFAULT)
+
+
+def explain(error: BaseException) -> tuple[str, str]:
+    """Return what went wrong when an engine was asked, naming it, and what to do, as one sentence each."""
+    host = engine_address()
+    why = cause(error)
+    local = "://" not in host or host.startswith(("unix://", "/"))
+    set_host = "set DOCKER_HOST" if host == _DEFAULT else "correct DOCKER_HOST"
+    said = f"{host}: {why.said}"
+    if why.kind == "absent":
+        return said, f"Install and start a Docker engine, or {set_host}"
+    if why.kind == "permission":
+        return (
+            said,
+            f"Join the group of the socket ({_group(host)}), or use an engine of your own (DOCKER_HOST)",
+        )
+    if why.kind == "refused":
+        return said, f"Start the engine: its {'socket' if local else 'port'} is not listened on"
+    if why.kind == "timeout":
+        return said, "Restart the engine, or look at its log: it is there but gives no answer"
+    if why.kind in ("certificate", "tls"):
+        return said, "Check DOCKER_TLS_VERIFY and the certificates in DOCKER_CERT_PATH"
+    if why.kind in ("name", "route", "proxy"):
+        return said, "Correct DOCKER_HOST, or see to it that this machine reaches it"
+    text = urls.redact(printable(str(error), 200))
+    if "TLS" in type(error).__name__ or "certificate" in text.lower():
+        return f"{host}: {text}", "Correct DOCKER_CERT_PATH, which holds ca.pem, cert.pem and key.pem"
+    if "HTTPS server" in text:
+        return f"{host}: {text}", "Set DOCKER_TLS_VERIFY=1 and DOCKER_CERT_PATH: this engine speaks TLS only"
+    return f"{host}: {text}", "Correct DOCKER_HOST: unix://PATH or tcp://HOST:PORT of a Docker engine"
+
+
+def _group(host: str) -> str:
+    import grp
+
+    try:
+        return grp.getgrgid(os.stat(host.removeprefix("unix://")).st_gid).gr_name  # noqa: PTH116
+    except (OSError, KeyError):
+        return "docker"
+
+
+class Kept:
+    """At most about ``limit`` bytes of what is fed to it; the middle is dropped as it comes."""
+
+    def __init__(self, limit: int) -> None:
+        self._half = max(limit // 2, 1)
+        self._head = bytearray()
+        self._tail: deque[bytes] = deque()
+        self._tail_size = 0
+        self._dropped = 0
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes of the stream."""
+        room = self._half - len(self._head)
+        if room > 0:
+            self._head += chunk[:room]
+            chunk = chunk[room:]
+        if not chunk:
+            return
+        self._tail.append(chunk)
+        self._tail_size += len(chunk)
+        while self._tail_size - len(self._tail[0]) >= self._half:
+            gone = self._tail.popleft()
+            self._tail_size -= len(gone)
+            self._dropped += len(gone)
+
+    def result(self) -> tuple[bytes, bool]:
+        """Return head, a line that says how much is missing, and tail; and whether something is."""
+        tail = b"".join(list(self._tail))
+        dropped = self._dropped + max(len(tail) - self._half, 0)
+        tail = tail[-self._half :]
+        gap = b"\n[... %d bytes left out ...]\n" % dropped if dropped else b""
+        return bytes(self._head) + gap + tail, bool(dropped)
+
 
 #: Seconds that one ordinary API call may take, unless the variable says otherwise.
 CALL_TIMEOUT = 60

@@ -1,4 +1,4 @@
-"""One local sandbox: a folder of the host, and commands that run on it within limits."""
+"""One local sandbox: a folder of the host and commands on it within limits; those of ended runs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ..core.errors import InfraError
 from ..core.sandbox import ExecResult
 from ..host import trees
 from ..host.processes import run
+from ..text import plainjson
 from . import beneath, bubblewrap
 
 if TYPE_CHECKING:
@@ -231,3 +232,21 @@ def _self_ending(timeout: float) -> list[str]:
     if shutil.which("timeout", path=_SYSTEM_PATH):
         return ["timeout", "--signal=KILL", f"{timeout + 10:.3f}"]
     return []
+
+
+OWNER_FILE = "owner.json"
+
+
+def folders(cache: Path) -> list[Path]:
+    """Return the folders of all local sandboxes, in use or not."""
+    root = cache / "sandboxes"
+    return sorted(root.iterdir()) if root.is_dir() else []
+
+
+def owner_of(folder: Path) -> dict[str, str]:
+    """Return ``session`` and ``owner`` of a sandbox; both "" where its record cannot be read."""
+    try:
+        record = plainjson.parse((folder / OWNER_FILE).read_bytes())
+        return {"session": str(record["session"]), "owner": str(record["owner"])}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {"session": "", "owner": ""}

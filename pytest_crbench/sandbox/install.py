@@ -18,7 +18,7 @@ from ..text.printable import decode
 from . import archive
 from .build import PYTHON, WORKDIR, build_container
 from .engine import DISK_FULL, connect, engine_errors
-from .indexes import build_failure, pip_environment, redact
+from .uv import build_failure, pip_environment, redact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

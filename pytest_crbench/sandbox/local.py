@@ -15,10 +15,9 @@ from ..core.model import File
 from ..core.sandbox import EnvironmentRef
 from ..host import digest, trees
 from ..host.files import write_json
-from ..host.owner import is_gone, own_token
-from ..host.processes import SESSION_VARIABLE, kill_marked
-from . import beneath, bubblewrap, disk, leftovers, venv
-from .folder import FolderSandbox, Place
+from ..host.processes import SESSION_VARIABLE, is_gone, kill_marked, own_token
+from . import beneath, bubblewrap, disk, venv
+from .folder import OWNER_FILE, FolderSandbox, Place, folders, owner_of
 from .interpreters import Interpreter, find_local
 from .pins import resolve
 from .uv import find_uv, program
@@ -188,8 +187,8 @@ class LocalBackend:
     def reap(self, session: str | None = None) -> int:
         """Remove folders and processes of ``session`` (None: of every owner that has ended); how many."""
         removed = 0
-        for folder in leftovers.folders(self._settings.cache):
-            owner = leftovers.owner_of(folder)
+        for folder in folders(self._settings.cache):
+            owner = owner_of(folder)
             wanted = owner["session"] == session if session else is_gone(owner["owner"])
             if wanted:
                 kill_marked(_MARK, folder.name)
@@ -213,7 +212,7 @@ class LocalBackend:
         git: Path | None,
     ) -> FolderSandbox:
         place = Place(root / "workspace", root / "scratch", root / "tmp")
-        write_json(root / leftovers.OWNER_FILE, {"session": self._settings.session, "owner": own_token()})
+        write_json(root / OWNER_FILE, {"session": self._settings.session, "owner": own_token()})
         try:
             for folder in (place.workdir, place.scratch / "home", place.temp, root / "accounts"):
                 folder.mkdir(parents=True, mode=0o755)

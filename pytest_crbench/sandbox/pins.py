@@ -11,7 +11,7 @@ from ..host.files import locked, write_json
 from ..text import plainjson
 from ..text.printable import decode, printable
 from . import uv
-from .indexes import redact
+from .uv import redact
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 from ..core.errors import InfraError
 from ..host import digest, temporary, trees
-from ..host.eviction import cache_items, with_room
+from ..host.eviction import Uses, cache_items, with_room
 from ..host.files import locked, write_json
 from ..host.space import FULL, is_full
-from ..host.stamps import Uses
 from ..text import plainjson
 from ..text.printable import decode
 from . import disk, uv
-from .indexes import build_failure, redact
+from .uv import build_failure, redact
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -48,7 +48,7 @@ def fetch(
             no ``fixed`` side.
     """
     from ..core.errors import InvalidInstanceError
-    from .cache import Cache
+    from .writer import Cache
 
     if fixed and source.fixed is None and source.fixed_patch is None:
         raise InvalidInstanceError(
@@ -64,9 +64,9 @@ def fetch(
 
         return pypi.trees(source, store, index or IndexSettings.from_environment(), fixed=fixed)
     if source.kind == "tree":
-        from . import tree
+        from . import repository
 
-        return tree.trees(source, store, fixed=fixed)
+        return repository.trees(source, store, fixed=fixed)
     from . import git
 
     return git.trees(source, store, fixed=fixed)

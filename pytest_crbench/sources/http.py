@@ -13,7 +13,7 @@ from requests.auth import AuthBase, HTTPBasicAuth
 from requests.utils import get_netrc_auth
 
 from ..core.errors import InfraError
-from ..host.retry_after import seconds_asked
+from ..host.unreachable import seconds_asked
 from ..text.urls import origin, redact, split_credentials
 
 if TYPE_CHECKING:

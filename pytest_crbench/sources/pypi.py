@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
     from ..core.model import Source, Tree
     from ..host.indexes import IndexSettings
-    from .cache import Cache
     from .http import Client
-    from .writer import TreeWriter
+    from .writer import Cache, TreeWriter
 
 #: Part of the key of every tree: raise it when unpacking changes what a tree holds.
 _FORMAT = 1

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from ..core.errors import InfraError
 from ..host import digest
+from ..host.eviction import Uses
 from ..host.files import locked
-from ..host.stamps import Uses
 from ..host.trees import scan, stamp
 from ..text import plainjson
 from ..text.printable import clean
 from . import files, git
-from .objects import Commit, commit
+from .git import Commit, commit
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,7 +19,7 @@ from ..host import temporary
 from ..host.trees import Bounds, TooMuchError, scan
 from ..text.printable import printable
 from . import files, git
-from .objects import Commit, commit
+from .git import Commit, commit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -17,7 +17,7 @@ from pytest_crbench.agents.command import CommandAgent, native
 from pytest_crbench.agents.load import AgentOptions, load
 from pytest_crbench.core.errors import AgentError, InfraError, UsageError
 from pytest_crbench.core.model import ReviewComment
-from pytest_crbench.models.ledger import Ledger
+from pytest_crbench.models.usage import Ledger
 from pytest_crbench.workspace.revision import changes
 
 if TYPE_CHECKING:

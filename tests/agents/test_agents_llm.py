@@ -26,12 +26,11 @@ from pytest_crbench.agents.llm import LlmAgent
 from pytest_crbench.agents.load import AgentOptions, load
 from pytest_crbench.core.errors import InfraError
 from pytest_crbench.core.model import ReviewComment
-from pytest_crbench.models.cache import CompletionCache
 from pytest_crbench.models.client import Model
+from pytest_crbench.models.completion import CompletionCache
 from pytest_crbench.models.conversation.loop import Bounds
-from pytest_crbench.models.ledger import Ledger
 from pytest_crbench.models.retry import Patience
-from pytest_crbench.models.usage import Price
+from pytest_crbench.models.usage import Ledger, Price
 from pytest_crbench.workspace.revision import changes
 
 if TYPE_CHECKING:

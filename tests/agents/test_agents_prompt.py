@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pytest_crbench.agents import prompt
 from pytest_crbench.core.model import PullRequest, ReviewComment
 from pytest_crbench.models import prompts
-from pytest_crbench.text.diff_text import DIFF_LIMIT, clip_diff
+from pytest_crbench.text.diffs import DIFF_LIMIT, clip_diff
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -19,11 +19,10 @@ from support.openai_server import OpenAIServer, Step, answer
 from pytest_crbench.core.errors import InfraError
 from pytest_crbench.models.client import Model
 from pytest_crbench.models.retry import Patience
-from pytest_crbench.scoring.matching.exact import ExactMeaning
 from pytest_crbench.scoring.matching.judge import JudgeMeaning
 from pytest_crbench.scoring.matching.legacy import LegacyMatcher, LegacyMeaning, reads_as_yes
 from pytest_crbench.scoring.matching.match import CommentMatcher
-from pytest_crbench.scoring.matching.meaning import Compared, Pair
+from pytest_crbench.scoring.matching.meaning import Compared, ExactMeaning, Pair
 from pytest_crbench.scoring.matching.place import Rules, candidates
 
 if TYPE_CHECKING:

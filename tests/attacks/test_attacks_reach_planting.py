@@ -26,7 +26,7 @@ from pytest_crbench.core.status import Status
 from pytest_crbench.datasets import open_dataset
 from pytest_crbench.run import programs
 from pytest_crbench.sandbox.engine import run
-from pytest_crbench.sandbox.leftovers import folders, owner_of
+from pytest_crbench.sandbox.folder import folders, owner_of
 
 pytestmark = pytest.mark.docker
 #: What the agent runs, and the condition under which the hidden test of that name passes.

@@ -52,7 +52,7 @@ def test_an_edit_of_the_cached_head_that_keeps_size_and_time(tmp_path: Path, sou
     sets the file's time back: what looks at size and time, as build tools do, goes on with the edited
     tree.
 
-    Defence: time of status change (host/trees.py, sources/cache.py)
+    Defence: time of status change (host/trees.py, sources/writer.py)
     """
 
     def looks(file: Path) -> tuple[int, int, int]:

@@ -161,7 +161,7 @@ def test_names_that_are_read_as_something_else(tmp_path: Path, head: Tree, edite
     """Names that are options, pathspecs, several lines, not UTF-8, or quoted by git: programs that
     read git's lists line by line, or pass names on, lose the file, see another one deleted, or stop.
 
-    Defence: names are bytes (workspace/objects.py, workspace/revision.py)
+    Defence: names are bytes (workspace/git.py, workspace/revision.py)
     """
     for name in NAMES:
         (edited / name).write_bytes(b"x\n")

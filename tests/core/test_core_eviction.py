@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from pytest_crbench.core.errors import InfraError
-from pytest_crbench.host.eviction import cache_items, evict, with_room
+from pytest_crbench.host.eviction import Uses, cache_items, evict, with_room
 from pytest_crbench.host.space import is_full
-from pytest_crbench.host.stamps import Uses
 
 KB = 1024
 
@@ -85,7 +84,7 @@ def test_what_a_run_under_way_uses_stays_whatever_the_size(tmp_path: Path) -> No
 
 def test_a_run_that_was_killed_protects_nothing(tmp_path: Path) -> None:
     program = (
-        "import sys, time; from pathlib import Path; from pytest_crbench.host.stamps import Uses\n"
+        "import sys, time; from pathlib import Path; from pytest_crbench.host.eviction import Uses\n"
         "Uses(Path(sys.argv[1])).begin('killed'); print('begun', flush=True); time.sleep(60)"
     )
     with subprocess.Popen(

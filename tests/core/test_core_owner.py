@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from pytest_crbench.host.owner import is_elsewhere, is_gone, own_token
+from pytest_crbench.host.processes import is_elsewhere, is_gone, own_token
 
 
 def _token(pid: int) -> str:

@@ -9,7 +9,7 @@ import pytest
 from pytest_crbench.core.errors import UsageError
 from pytest_crbench.datasets import open_dataset
 from pytest_crbench.datasets.native import load
-from pytest_crbench.datasets.native_notes import notes as native_notes
+from pytest_crbench.datasets.native import notes as native_notes
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 GOOD = f"""

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from support.benchmarks import environment
 
-from pytest_crbench.host.owner import own_token
+from pytest_crbench.host.processes import own_token
 from pytest_crbench.host.signals import must_be_there
 from pytest_crbench.plugin.distributed import invocation_of_worker, to_worker
 from pytest_crbench.run.assemble import Invocation

@@ -12,8 +12,8 @@ from support.openai_server import OpenAIServer, Step, answer, status
 from pytest_crbench.core.errors import InfraError
 from pytest_crbench.host.pool import Pool
 from pytest_crbench.models.adapting import Adapting
-from pytest_crbench.models.cache import CompletionCache
 from pytest_crbench.models.client import Model
+from pytest_crbench.models.completion import CompletionCache
 
 
 def adapting(server: OpenAIServer, cache: Path) -> Adapting:

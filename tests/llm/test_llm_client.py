@@ -13,8 +13,8 @@ import pytest
 from support.openai_server import OpenAIServer, answer, call, calls, drip, drop, hang, raw, run, status
 
 from pytest_crbench.core.errors import InfraError
-from pytest_crbench.models.cache import CompletionCache
 from pytest_crbench.models.client import Model
+from pytest_crbench.models.completion import CompletionCache
 from pytest_crbench.models.retry import ContextLengthError, DeadlineError, Patience
 
 if TYPE_CHECKING:

@@ -16,11 +16,10 @@ from support.openai_server import OpenAIServer, Step, raw, status, vectors
 from pytest_crbench.core.errors import InfraError, UsageError
 from pytest_crbench.core.settings import Settings
 from pytest_crbench.models.client import Model
-from pytest_crbench.models.embeddings import Embeddings
-from pytest_crbench.models.ledger import Ledger
+from pytest_crbench.models.embeddings import Embeddings, VectorCache
 from pytest_crbench.models.load import embeddings as embeddings_of
 from pytest_crbench.models.retry import Patience
-from pytest_crbench.models.vectors import VectorCache
+from pytest_crbench.models.usage import Ledger
 
 KEY = "sk-very-secret-0123456789"
 QUICK = Patience(total=5.0, first=0.01, longest=0.02, request=5.0)

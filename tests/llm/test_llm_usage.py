@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_crbench.core.errors import InfraError, UsageError
-from pytest_crbench.models.ledger import Ledger
-from pytest_crbench.models.usage import Price, Usage
+from pytest_crbench.models.usage import Ledger, Price, Usage
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,7 +62,7 @@ def test_an_unreadable_ledger_is_not_zero(tmp_path: Path) -> None:
 def test_two_processes_share_one_ledger(tmp_path: Path) -> None:
     program = (
         "import sys, pathlib\n"
-        "from pytest_crbench.models.ledger import Ledger\n"
+        "from pytest_crbench.models.usage import Ledger\n"
         "from pytest_crbench.models.usage import Usage\n"
         "for _ in range(40):\n"
         "    Ledger(pathlib.Path(sys.argv[1])).add(Usage(calls=1, prompt_tokens=3))\n"

@@ -11,9 +11,9 @@ from support.matching import task, task_of
 
 from pytest_crbench.core.model import Instance, ReviewComment
 from pytest_crbench.datasets import open_dataset
-from pytest_crbench.scoring.matching.exact import ExactMeaning
 from pytest_crbench.scoring.matching.legacy import LegacyMatcher, LegacyMeaning
 from pytest_crbench.scoring.matching.match import CommentMatcher
+from pytest_crbench.scoring.matching.meaning import ExactMeaning
 from pytest_crbench.scoring.matching.place import FileLevel, Rules
 
 if TYPE_CHECKING:

@@ -20,10 +20,9 @@ from pytest_crbench.core.settings import Settings
 from pytest_crbench.models.usage import Usage
 from pytest_crbench.reports.lines import notes
 from pytest_crbench.run.settings import read
-from pytest_crbench.scoring.matching.calibration import calibrate
+from pytest_crbench.scoring.matching.calibration import calibrate, paraphrase
 from pytest_crbench.scoring.matching.calibrations import threshold_of
 from pytest_crbench.scoring.matching.matchers import make_matcher
-from pytest_crbench.scoring.matching.paraphrase import paraphrase
 from pytest_crbench.statistics.results import Results
 
 PLACES = ("cache", "parser", "socket", "queue", "report", "session", "filter", "index", "budget", "router")

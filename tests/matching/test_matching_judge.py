@@ -16,10 +16,10 @@ from support.openai_server import OpenAIServer, Step, answer, drop, raw, status,
 from pytest_crbench.core.errors import InfraError, UsageError
 from pytest_crbench.core.model import ReviewComment
 from pytest_crbench.core.settings import Settings
-from pytest_crbench.models.cache import CompletionCache
 from pytest_crbench.models.client import Model
-from pytest_crbench.models.ledger import Ledger
+from pytest_crbench.models.completion import CompletionCache
 from pytest_crbench.models.retry import Patience
+from pytest_crbench.models.usage import Ledger
 from pytest_crbench.scoring.matching.asking import CONCURRENCY
 from pytest_crbench.scoring.matching.classify import CATEGORIES, Classifier
 from pytest_crbench.scoring.matching.judge import SCHEMA, JudgeMeaning, verdict

@@ -15,9 +15,9 @@ from pytest_crbench.core.matching import Match
 from pytest_crbench.models.completion import Completion
 from pytest_crbench.models.usage import Usage
 from pytest_crbench.reviewers.formats import HeadFiles, ParseContext, parse
-from pytest_crbench.scoring.matching.exact import ExactMeaning
 from pytest_crbench.scoring.matching.legacy import LegacyJudge, LegacyMatcher, LegacyMeaning, reads_as_yes
 from pytest_crbench.scoring.matching.match import CommentMatcher
+from pytest_crbench.scoring.matching.meaning import ExactMeaning
 from pytest_crbench.scoring.matching.place import Rules
 
 EXACT = LegacyMeaning(ExactMeaning())

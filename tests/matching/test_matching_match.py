@@ -12,9 +12,8 @@ from support.matching import comment, matched, task
 
 from pytest_crbench.core.matching import Match
 from pytest_crbench.core.model import ReviewComment
-from pytest_crbench.scoring.matching.exact import ExactMeaning
 from pytest_crbench.scoring.matching.match import CommentMatcher
-from pytest_crbench.scoring.matching.meaning import Compared
+from pytest_crbench.scoring.matching.meaning import Compared, ExactMeaning
 from pytest_crbench.scoring.matching.place import FILE_DISTANCE, Rules
 
 pytest.importorskip("scipy")

@@ -22,7 +22,7 @@ from pytest_crbench.core.errors import InfraError
 from pytest_crbench.core.model import Environment, Tree
 from pytest_crbench.core.sandbox import Limits
 from pytest_crbench.host import digest
-from pytest_crbench.host.stamps import Uses
+from pytest_crbench.host.eviction import Uses
 from pytest_crbench.sandbox.disk import evict_to, image_items
 from pytest_crbench.sandbox.docker import DockerBackend
 from pytest_crbench.sandbox.engine import connect

@@ -21,11 +21,11 @@ from hypothesis import strategies as st
 
 from pytest_crbench.core.errors import InfraError, InvalidInstanceError, UsageError
 from pytest_crbench.core.model import File
-from pytest_crbench.host import digest, owner
-from pytest_crbench.sandbox import archive, beneath, indexes, interpreters
+from pytest_crbench.host import digest, processes
+from pytest_crbench.sandbox import archive, beneath, interpreters, uv
 from pytest_crbench.sandbox.choose import choose
+from pytest_crbench.sandbox.engine import Kept
 from pytest_crbench.sandbox.local import LocalBackend
-from pytest_crbench.sandbox.output import Kept
 from pytest_crbench.sandbox.settings import SandboxSettings, settings_from_environment
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def test_credentials_are_removed_from_what_tools_say(tmp_path: Path) -> None:
         tmp_path, index_url="https://me:s3cret@host/simple", extra_index_urls=("https://t0ken@other/simple",)
     )
     said = "tried https://me:s3cret@host/simple, then s3cret and https://t0ken@other, http://x:y@z/"
-    clean = indexes.redact(said, some)
+    clean = uv.redact(said, some)
     for secret in ("s3cret", "t0ken", "x:y"):
         assert secret not in clean
     assert "host/simple" in clean
@@ -141,16 +141,16 @@ def test_a_python_that_is_not_here_is_told(tmp_path: Path) -> None:
 
 
 def test_an_owner_is_gone_when_its_process_ended_or_its_number_is_used_again() -> None:
-    mine = owner.own_token()
-    assert not owner.is_gone(mine)
+    mine = processes.own_token()
+    assert not processes.is_gone(mine)
     host, pid, start = mine.rsplit(":", 2)
-    assert owner.is_gone(f"{host}:{pid}:{int(start) - 1}")
+    assert processes.is_gone(f"{host}:{pid}:{int(start) - 1}")
     child = subprocess.Popen(["true"])
     child.wait()
-    assert owner.is_gone(f"{host}:{child.pid}:1")
-    assert not owner.is_gone(f"another-machine:{child.pid}:1")
+    assert processes.is_gone(f"{host}:{child.pid}:1")
+    assert not processes.is_gone(f"another-machine:{child.pid}:1")
     for odd in ("", "x", "::", f"{host}:x:1"):
-        assert not owner.is_gone(odd)
+        assert not processes.is_gone(odd)
 
 
 # Output
@@ -308,7 +308,10 @@ def test_cleaning_without_an_engine_still_cleans_folders(
 
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
     some = settings(tmp_path)
-    for name, token in (("live", owner.own_token()), ("dead", owner.own_token().rsplit(":", 1)[0] + ":1")):
+    for name, token in (
+        ("live", processes.own_token()),
+        ("dead", processes.own_token().rsplit(":", 1)[0] + ":1"),
+    ):
         folder = some.cache / "sandboxes" / name
         folder.mkdir(parents=True)
         (folder / "owner.json").write_text(json.dumps({"session": "s", "owner": token}))

@@ -17,9 +17,9 @@ from pytest_crbench.core.errors import InfraError
 from pytest_crbench.evaluation.store import Store
 from pytest_crbench.host import processes
 from pytest_crbench.host.files import append_line, write_atomic, write_json
+from pytest_crbench.host.indexes import registry_secrets
 from pytest_crbench.run.settings import read
-from pytest_crbench.sandbox.output import Kept
-from pytest_crbench.sandbox.registries import registry_secrets
+from pytest_crbench.sandbox.engine import Kept
 from pytest_crbench.text import secrets
 from pytest_crbench.text.printable import clip, printable
 from pytest_crbench.text.secrets import (

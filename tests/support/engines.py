@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from support.strays import processes
 
-from pytest_crbench.host.owner import is_gone, own_token
+from pytest_crbench.host.processes import is_gone, own_token
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

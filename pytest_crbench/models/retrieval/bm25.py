@@ -1,11 +1,12 @@
-"""Ranking by the words that a query and a chunk share: BM25, by the package ``bm25s``."""
+"""Words of code and prose, and ranking by those that query and chunk share: BM25, by ``bm25s``."""
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import UsageError
-from . import tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +36,7 @@ class Bm25:
         self.identity: dict[str, Any] = {
             "kind": "bm25",
             "library": bm25s.__version__,
-            "tokens": tokens.VERSION,
+            "tokens": VERSION,
             "k1": _K1,
             "b": _B,
         }
@@ -47,7 +48,7 @@ class Bm25:
             OSError: if it cannot be written.
         """
         vocabulary: dict[str, int] = {}
-        ids = [[vocabulary.setdefault(w, len(vocabulary)) for w in tokens.words(text)] for text in texts]
+        ids = [[vocabulary.setdefault(w, len(vocabulary)) for w in words(text)] for text in texts]
         if not vocabulary:
             return  # nothing to find
         made = self.library.BM25(k1=_K1, b=_B, method="lucene", backend="numpy", csc_backend="numpy")
@@ -77,7 +78,36 @@ class Bm25Scorer:
         import numpy
 
         known = self.index.vocab_dict if self.index is not None else {}
-        ids = sorted({known[word] for word in tokens.words(query) if word in known})
+        ids = sorted({known[word] for word in words(query) if word in known})
         if not ids:
             return numpy.zeros(self.count, dtype="float32")
         return self.index.get_scores_from_ids(ids)
+
+
+#: Raised when the same text would give other words.
+VERSION = 1
+_WORD = re.compile(r"\w+")
+_PART = re.compile(r"[^\W\d_a-z]+(?![^\W\d_A-Z])|[^\W\d_]?[^\W\d_A-Z]+|\d+")
+#: Characters; what is longer is no word (a digest, a key).
+_LONGEST = 60
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text in order, in lower case.
+
+    An identifier of several parts (``parseHTTPHeader``, ``parse_http_header``) gives its parts and itself,
+    without underscores, so that both spellings are one word. Single characters are no words.
+    """
+    return [word for found in _WORD.findall(text) for word in _parts(found)]
+
+
+@lru_cache(maxsize=200_000)
+def _parts(identifier: str) -> tuple[str, ...]:
+    if len(identifier) > _LONGEST:
+        return ()
+    parts = [part.lower() for part in _PART.findall(identifier)]
+    whole = identifier.replace("_", "").lower()
+    kept = [part for part in parts if len(part) > 1]
+    if len(parts) > 1 and len(whole) > 1:
+        kept.append(whole)
+    return tuple(kept)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ...core.errors import InfraError
 from ...host import digest
+from ...host.eviction import Uses
 from ...host.files import locked, write_json
-from ...host.stamps import Uses
 from ...host.trees import discard, stamp
 from ...text import plainjson
 from . import chunks as chunking

@@ -14,8 +14,7 @@ from ...host.files import write_atomic
 from ...models import prompts
 from ...models.adapting import Adapting
 from ...models.conversation import tools
-from ...models.conversation.loop import Bounds, Conversation, Words
-from ...models.conversation.trajectory import Trajectory
+from ...models.conversation.loop import Bounds, Conversation, Trajectory, Words
 from ...models.load import price_of
 from ...text.printable import decode
 from ...text.secrets import scrubbed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...models import prompts
-from ...text.diff_text import clip_diff
+from ...text.diffs import clip_diff
 from ...text.fences import clip, fence, tags
 from ...text.printable import printable
 

@@ -11,8 +11,7 @@ from ...host import digest
 from ...models import prompts
 from ...text import fences
 from .asking import Question, ask_all, choice, schema_of
-from .exact import equal
-from .meaning import Answer, Compared, in_full, texts_of
+from .meaning import Answer, Compared, equal, in_full, texts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -62,7 +62,7 @@ def make_classifier(
 
 def _meaning(settings: Settings, run: Path | None, environ: Mapping[str, str] | None) -> Meaning:
     if settings.meaning == "exact":
-        from .exact import ExactMeaning
+        from .meaning import ExactMeaning
 
         return ExactMeaning()
     if settings.meaning == "embedding":

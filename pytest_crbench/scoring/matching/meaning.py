@@ -1,4 +1,4 @@
-"""Whether two comments say the same: what every way of comparing them looks like from outside."""
+"""Whether two comments say the same: the protocol of all ways to compare them, and the exact one."""
 
 from __future__ import annotations
 
@@ -91,3 +91,18 @@ def in_full(comment: ReviewComment) -> str:
         return body
     shown = comment.suggestion.rstrip("\n") or "(delete these lines)"
     return f"{body}\n\nSuggested replacement:\n{shown}".strip()
+
+
+class ExactMeaning:
+    """Compares texts: white space and suggestion blocks do not count, unless a comment is nothing else."""
+
+    fingerprint: Mapping[str, Any] = {"meaning": "exact", "version": 1}
+
+    def same(self, pairs: Sequence[Pair]) -> Compared:
+        """Answer for each pair; never abstains. A comment that says nothing is like no other."""
+        return Compared(tuple("yes" if equal(*texts) else "no" for texts in texts_of(pairs)))
+
+
+def equal(one: str, other: str) -> bool:
+    """Whether two comments are equal by what they say (see `meaning.said`)."""
+    return bool(one) and one == other

@@ -10,7 +10,7 @@ from typing import Any
 from pytest_crbench.core.errors import InfraError, InvalidInstanceError, UsageError
 from pytest_crbench.core.model import Artifact
 from pytest_crbench.host.indexes import IndexSettings
-from pytest_crbench.host.retry_after import seconds_asked
+from pytest_crbench.host.unreachable import seconds_asked
 from pytest_crbench.sandbox.interpreters import Interpreter, minor_for, parse_probe, satisfies
 from pytest_crbench.sandbox.pins import read_pins
 from pytest_crbench.sources import pypi

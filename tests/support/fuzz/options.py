@@ -10,7 +10,7 @@ from pytest_crbench.agents.load import AgentOptions
 from pytest_crbench.agents.load import load as load_agent
 from pytest_crbench.core.errors import UsageError
 from pytest_crbench.host import programs as commands
-from pytest_crbench.host.owner import is_elsewhere, is_gone, own_token
+from pytest_crbench.host.processes import is_elsewhere, is_gone, own_token
 from pytest_crbench.models.usage import Price
 from pytest_crbench.reviewers.load import load as load_reviewer
 from pytest_crbench.run import settings

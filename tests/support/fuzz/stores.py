@@ -14,11 +14,11 @@ from pytest_crbench.core.status import Status
 from pytest_crbench.evaluation import records
 from pytest_crbench.evaluation.store import Store
 from pytest_crbench.host import digest
-from pytest_crbench.models.cache import CompletionCache
-from pytest_crbench.models.ledger import Ledger
-from pytest_crbench.models.usage import Price, Usage
-from pytest_crbench.sandbox import leftovers, pins, venv
-from pytest_crbench.sources.cache import Cache
+from pytest_crbench.models.completion import CompletionCache
+from pytest_crbench.models.usage import Ledger, Price, Usage
+from pytest_crbench.sandbox import pins, venv
+from pytest_crbench.sandbox.folder import owner_of
+from pytest_crbench.sources.writer import Cache
 from pytest_crbench.workspace import repository
 
 from .shapes import altered, anything, json_text, mutated, sometimes, table
@@ -195,7 +195,7 @@ def _read_cached(raw: bytes, folder: Path) -> None:
     found = pins._remembered(place / "record.json")
     assert found is None or all(isinstance(pin, str) and "\n" not in pin for pin in found)
     assert venv._is_whole(place) in (True, False)
-    assert set(leftovers.owner_of(place)) == {"session", "owner"}
+    assert set(owner_of(place)) == {"session", "owner"}
     repository._load(place)
     for verify in (True, False):
         Cache(folder, offline=True, verify=verify, log=lambda _line: None)._find("key")

@@ -1,7 +1,8 @@
-"""What ``crbench doctor`` looks at for the docker sandbox. Pulls nothing and leaves nothing in the engine."""
+"""What ``crbench doctor`` looks at for the sandboxes. Pulls nothing and leaves nothing in the engine."""
 
 from __future__ import annotations
 
+import shutil
 import socket
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,12 +12,13 @@ from ..core.errors import CrbenchError, InfraError
 from ..core.finding import Finding, missing, ok, warning
 from ..host.space import room, size
 from ..text.printable import decode, printable
+from . import bubblewrap
 from .build import build_container
-from .engine import connect, engine_errors
+from .engine import connect, engine_address, engine_errors, explain
 from .image import base_name, find_image
 from .install import reachable_index
-from .interpreters import PROBE, parse_probe, satisfies
-from .unanswered import engine_address, explain
+from .interpreters import PROBE, find_local, parse_probe, satisfies
+from .uv import find_uv
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -204,3 +206,52 @@ def _way_out(client: APIClient, settings: SandboxSettings, execute: Any) -> Find
     said = settings.indexes.redact(printable(decode(asked.stderr).strip() or "no answer in time", 200))
     advice = "Check the engine's DNS and proxy settings, HTTPS_PROXY and the CA bundle: builds use them"
     return missing("container network", f"a build container does not reach the package index: {said}", advice)
+
+
+def look_at_uv() -> list[Finding]:
+    """Look for uv, which resolves environments for both sandboxes."""
+    found = find_uv()
+    if found is None:
+        return [
+            missing(
+                "uv", "the uv program was not found", "Install it where pytest-crbench is: pip install uv"
+            )
+        ]
+    return [ok("uv", found)]
+
+
+def look_at_local(pythons: Sequence[str]) -> list[Finding]:
+    """Look for bubblewrap, and for interpreters that satisfy the instances' specifiers."""
+    return [_bubblewrap(), *_interpreters(pythons)]
+
+
+def _bubblewrap() -> Finding:
+    works = bubblewrap.find()
+    if works:
+        return ok("bubblewrap", f"{bubblewrap.version(works)} at {works}, user namespaces work")
+    program = shutil.which("bwrap")
+    if program is None:
+        advice = "Install bubblewrap, or use Docker: without it the code under review runs as you, unisolated"
+        return warning("bubblewrap", "not found on PATH", advice)
+    advice = (
+        "Allow user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, "
+        "kernel.apparmor_restrict_unprivileged_userns), or use Docker: without them the code under review "
+        "runs as you, unisolated"
+    )
+    return warning("bubblewrap", f"{program} does not work here: user namespaces are not allowed", advice)
+
+
+def _interpreters(pythons: Sequence[str]) -> list[Finding]:
+    found, lacking = {}, []
+    uv = find_uv()
+    for specifier in pythons:
+        try:
+            found[specifier] = find_local(specifier, uv)
+        except CrbenchError:
+            lacking.append(specifier)
+    versions = ", ".join(sorted({f"{i.version} ({i.path})" for i in found.values()})) or "none"
+    if not lacking:
+        return [ok("interpreters", printable(versions))]
+    advice = "Install such a Python and put it on PATH, or use Docker"
+    said = printable(f"no Python {' and no '.join(lacking)}; found: {versions}")
+    return [(warning if found else missing)("interpreters", said, advice)]
