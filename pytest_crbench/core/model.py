@@ -7,16 +7,19 @@ one thing that a good review must get right.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from pydantic import Field
+
+from .records import Matched, Numbers, Ordinal, Text
 from .status import SELF_REPORTED, Status
 
 Kind = Literal["behavioral", "structural"]
 Side = Literal["left", "right"]
 Level = Literal["inline", "file", "general"]
-Arm = Literal["review", "human", "none", "unguided", "placebo"]
 Category = Literal[
     "Functional Correctness",
     "Testing",
@@ -263,7 +266,7 @@ class Changes:
         return tuple(sorted({*self.deleted, *(file.path for file in self.files)}))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Key:
     """The identity of a verdict, stable across machines and invocations."""
 
@@ -271,32 +274,46 @@ class Key:
     instance: str
     check: str
     scoring: str = "tests"
-    repeat: int = 1
+    repeat: Ordinal = 1
     arm: str = "review"
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What became of one check, with all that a result row says (see docs/results-format.md)."""
+#: The keys of a row that make its identity, in the order that rows are sorted by.
+IDENTITY = tuple(one.name for one in fields(Key))
 
-    key: Key
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict(Key):
+    """What became of one check; a line of results.jsonl (docs/results-format.md)."""
+
     status: Status
     reason: str
-    facets: Mapping[str, str]
+    cause: Annotated[str, Field(description="why there is no measurement, in one word")] = ""
+    facets: Mapping[str, Text]
     check_digest: str
-    keys: Mapping[str, str] = field(default_factory=dict)
-    environment: str | None = None
+    keys: Annotated[Mapping[str, Text], Field(description="digest of each stage's inputs")] = field(
+        default_factory=dict
+    )
+    environment: Annotated[str | None, Field(description="digest of the environment")] = None
     sandbox: str | None = None
-    stop_reason: str | None = None
-    durations: Mapping[str, float] = field(default_factory=dict)
-    usage: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    review: Mapping[str, Any] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
-    log: str | None = None
-    #: Why there is no measurement, in one machine-readable word; "" for a measurement.
-    cause: str = ""
-    #: Where the scoring is matching: what became of the review, and of this check (docs/results-format.md).
-    matching: Mapping[str, Any] = field(default_factory=dict)
+    stop_reason: Annotated[str | None, Field(description="why the coding agent stopped")] = None
+    durations: Annotated[Numbers, Field(description="seconds by stage")] = field(default_factory=dict)
+    usage: Annotated[Mapping[str, Numbers], Field(description="tokens, calls, cost (USD) by stage")] = field(
+        default_factory=dict
+    )
+    review: Annotated[Mapping[str, Any], Field(description="comments, outside_diff, duplicates, noted")] = (
+        field(default_factory=dict)
+    )
+    matching: Annotated[
+        Matched, Field(description="what became of the review's comments and of this reference")
+    ] = field(default_factory=dict)
+    warnings: tuple[Text, ...] = ()
+    log: Annotated[str | None, Field(description="path relative to the run's folder")] = None
+
+    @cached_property
+    def key(self) -> Key:
+        """Its identity."""
+        return Key(*(getattr(self, name) for name in IDENTITY))
 
     @property
     def self_reported(self) -> bool:

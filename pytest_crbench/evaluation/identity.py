@@ -25,7 +25,7 @@ def unmeasured(
 ) -> Verdict:
     """Return the verdict of a check that no stage came to."""
     return Verdict(
-        key=key,
+        **vars(key),
         status=status,
         reason=reason,
         facets=instance.facets(check),

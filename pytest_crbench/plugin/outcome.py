@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ..core.errors import StageError
+from ..core.records import to_row
 from ..core.status import Status
 from ..evaluation.identity import unmeasured
 from ..run.rundir import shown_path
-from ..statistics.row import to_row
 from ..text.printable import REASON_LIMIT, printable
 from ..text.secrets import scrubbed_value
 from .collect import VERDICT, CheckItem, Missed, Unmeasured

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ..core.errors import CrbenchError
+from ..core.model import Verdict
+from ..core.records import from_row, to_row
 from ..core.status import Status
 from ..evaluation.identity import unmeasured
 from ..host.signals import shield, terminate_as_interrupt
@@ -17,7 +19,6 @@ from ..run.reports import table
 from ..run.run import Run
 from ..run.rundir import shown_path
 from ..statistics.gate import decide
-from ..statistics.row import from_row, to_row
 from ..text.printable import printable
 from ..text.secrets import scrubbed
 from . import distributed
@@ -29,7 +30,7 @@ from .selection import note
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..core.model import Check, Instance, Key, Verdict
+    from ..core.model import Check, Instance, Key
     from ..core.settings import Settings
     from ..statistics.gate import Decision
     from ..statistics.results import Results
@@ -134,7 +135,7 @@ class ControllerSession:
         self._note_fixtures(getattr(report, "crbench_fixtures", {}))
         row = getattr(report, "crbench", None)
         if row is not None:
-            self._keep(from_row(row))
+            self._keep(from_row(Verdict, row, "a report"))
         elif ours and report.failed and self.known[report.nodeid][0] not in self.run.verdicts:
             key, instance, check = self.known[report.nodeid]
             crashed = str(report.when) == "???"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from ..core.records import to_row
 from ..statistics.compare import remarks
 from ..statistics.intervals import LEVEL, PAIRED_METHOD
 from ..statistics.paired import METHOD as TEST
-from ..statistics.row import key_to_row, sort_key
 from ..statistics.words import percent
 from ..text.printable import inert, printable
 from .escape import code, escaped
@@ -106,22 +106,22 @@ def comparison_json(found: Comparison) -> dict[str, Any]:
         "notes": _notes(found),
         "overall": _group_json(found.overall),
         "facets": [_group_json(group) for group in found.groups],
-        "both": [key_to_row(key) for key in found.keys(first=True, second=True)],
-        "only_first": [key_to_row(key) for key in found.keys(first=True, second=False)],
-        "only_second": [key_to_row(key) for key in found.keys(first=False, second=True)],
-        "neither": [key_to_row(key) for key in found.keys(first=False, second=False)],
+        "both": [to_row(key) for key in found.keys(first=True, second=True)],
+        "only_first": [to_row(key) for key in found.keys(first=True, second=False)],
+        "only_second": [to_row(key) for key in found.keys(first=False, second=True)],
+        "neither": [to_row(key) for key in found.keys(first=False, second=False)],
         "unmeasured": [
             {
-                **key_to_row(one.key),
+                **to_row(one.key),
                 "first": _status(one.first),
                 "second": _status(one.second),
                 "reason": one.reason,
             }
             for one in found.unmeasured
         ],
-        "changed": [key_to_row(key) for key in found.changed],
-        "only_in_first": [key_to_row(key) for key in found.only_in_first],
-        "only_in_second": [key_to_row(key) for key in found.only_in_second],
+        "changed": [to_row(key) for key in found.changed],
+        "only_in_first": [to_row(key) for key in found.only_in_first],
+        "only_in_second": [to_row(key) for key in found.only_in_second],
     }
 
 
@@ -213,7 +213,7 @@ def _lists(found: Comparison) -> Iterator[tuple[str, list[str]]]:
 
 
 def _names(keys: list[Key]) -> list[str]:
-    return [ident(key) for key in sorted(keys, key=sort_key)]
+    return [ident(key) for key in sorted(keys)]
 
 
 def _signed(value: Fraction | None) -> str:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.status import Status
 from ..statistics.gate import causes
-from ..statistics.row import to_row
 from ..statistics.score import latest
 from ..statistics.words import many, percent, span
 from ..text.printable import printable
@@ -151,7 +150,7 @@ def unmeasured_groups(summary: Summary) -> list[tuple[list[Key], Verdict | None]
     """Checks without a measurement by cause, each cause with its first verdict (None: not run)."""
     groups: dict[tuple[str, str, str], tuple[list[Key], Verdict | None]] = {}
     for verdict in summary.unmeasured:
-        cause = cause_of(to_row(verdict))
+        cause = cause_of(vars(verdict))
         groups.setdefault(cause, ([], verdict))[0].append(verdict.key)
     found = list(groups.values())
     return [*found, (list(summary.not_run), None)] if summary.not_run else found

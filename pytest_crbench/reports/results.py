@@ -7,32 +7,28 @@ from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from ..core.errors import InfraError, UsageError
+from ..core.model import IDENTITY, Key, Verdict
+from ..core.records import from_row, to_row
 from ..core.scoring import scoring_of
 from ..host.files import write_json
 from ..statistics.bootstrap import METHOD as AGREEMENT_METHOD
 from ..statistics.intervals import LEVEL, METHOD
 from ..statistics.results import Results
-from ..statistics.row import from_row, key_from_row, key_to_row, sort_key, to_row
 from ..statistics.score import latest
 from ..text import plainjson
 from ..text.plainjson import plain
 from ..text.printable import printable
 from ..text.secrets import scrubbed_value
+from .schema import NAME, VERSION, NotRun, ResultsFile, Unmeasured
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from fractions import Fraction
     from pathlib import Path
 
-    from pydantic import ValidationError
-
-    from ..core.model import Key, Verdict
     from ..statistics.gate import Decision
     from ..statistics.intervals import Interval
     from ..statistics.score import Group, Rate, Summary
-
-SCHEMA = "crbench-results"
-SCHEMA_VERSION = 1
 
 
 def document(results: Results, decision: Decision | None) -> dict[str, Any]:
@@ -43,10 +39,10 @@ def document(results: Results, decision: Decision | None) -> dict[str, Any]:
     """
     summaries = [summary_json(summary) for summary in results.summaries]
     found = latest(results.verdicts)
-    absent = sorted((key for key in results.planned if key not in found), key=sort_key)
+    absent = sorted(key for key in results.planned if key not in found)
     return {
-        "schema": SCHEMA,
-        "schema_version": SCHEMA_VERSION,
+        "schema": NAME,
+        "schema_version": VERSION,
         "crbench": __version__,
         "run": plain(results.run),
         "lock": plain(results.lock) or None,
@@ -55,7 +51,7 @@ def document(results: Results, decision: Decision | None) -> dict[str, Any]:
         "gate": None if decision is None else plain(decision.to_json()),
         "interval": {"method": METHOD, "agreement_method": AGREEMENT_METHOD, "level": LEVEL},
         "verdicts": [to_row(verdict) for verdict in found.values()],
-        "not_run": [{**key_to_row(key), "facets": plain(results.planned[key])} for key in absent],
+        "not_run": [to_row(NotRun(**vars(key), facets=results.planned[key])) for key in absent],
         "unmeasured": unmeasured_json(results),
     }
 
@@ -63,14 +59,17 @@ def document(results: Results, decision: Decision | None) -> dict[str, Any]:
 def unmeasured_json(results: Results) -> list[dict[str, Any]]:
     """Return every selected check that has no measurement, with what is known of why."""
     found = latest(results.verdicts)
-    told = {
-        v.key: {"status": v.status.value, "cause": v.cause, "reason": v.reason, "log": v.log}
+    told = [
+        Unmeasured(**vars(v.key), status=v.status, cause=v.cause, reason=v.reason, log=v.log)
         for v in found.values()
         if not v.status.measured
-    }
-    blank = {"status": "not_run", "cause": "", "reason": "", "log": None}
-    told |= {key: blank for key in results.planned if key not in found}
-    return [{**key_to_row(key), **told[key]} for key in sorted(told, key=sort_key)]
+    ]
+    told += [
+        Unmeasured(**vars(key), status="not_run", cause="", reason="", log=None)
+        for key in results.planned
+        if key not in found
+    ]
+    return [to_row(one) for one in sorted(told)]
 
 
 def write_results(path: Path, results: Results, decision: Decision | None) -> None:
@@ -92,32 +91,21 @@ def load_results(path: Path) -> Results:
     file = path / "results.json" if path.is_dir() else path
     content = _parse(file)
     _check_version(file, content)
-    from pydantic import ValidationError
-
-    from .schema import ResultsFile
-
-    try:
-        ResultsFile.model_validate(content)
-    except ValidationError as error:
-        raise UsageError(_explain(file, error)) from None
-    verdicts = tuple(
-        from_row(row, where=f"{file}, verdicts[{place}]") for place, row in enumerate(content["verdicts"])
-    )
+    found = from_row(ResultsFile, content, str(file))
     planned: dict[Key, Mapping[str, str]] = {}
-    rows = [(f"verdicts[{place}]", v.key, v.facets) for place, v in enumerate(verdicts)]
-    for place, row in enumerate(content.get("not_run", [])):
-        name = f"not_run[{place}]"
-        rows.append((name, key_from_row(row, where=f"{file}, {name}"), row.get("facets", {})))
-    for name, key, facets in rows:
-        if key in planned:
-            raise UsageError(
-                f"{file}, {name}: a second row for {printable(_identity(key))}; a check counts once. Use the "
-                "file as a run wrote it."
-            )
-        planned[key] = facets
+    rows: dict[str, Sequence[Verdict | NotRun]] = {"verdicts": found.verdicts, "not_run": found.not_run}
+    for name, part in rows.items():
+        for place, row in enumerate(part):
+            key = Key(*(getattr(row, one) for one in IDENTITY))
+            if key in planned:
+                raise UsageError(
+                    f"{file}, {name}[{place}]: a second row for {printable(_identity(key))}; a check counts "
+                    "once. Use the file as a run wrote it."
+                )
+            planned[key] = row.facets
     return Results(
         run=content["run"],
-        verdicts=verdicts,
+        verdicts=tuple(found.verdicts),
         planned=planned,
         source=str(file),
         lock=content.get("lock") or {},
@@ -170,7 +158,7 @@ def read_rows(path: Path) -> list[Verdict]:
             if number == len(lines):
                 break
             raise UsageError(f"{path}, line {number}: not JSON ({error}). Remove the line.") from error
-        found.append(from_row(row, where=f"{path}, line {number}"))
+        found.append(from_row(Verdict, row, f"{path}, line {number}"))
     return found
 
 
@@ -258,10 +246,10 @@ def _parse(file: Path) -> dict[str, Any]:
         ) from error
     except ValueError as error:
         raise UsageError(f"{file}: not JSON ({error}). Name a results.json that a run wrote.") from error
-    if not isinstance(content, dict) or content.get("schema") != SCHEMA:
+    if not isinstance(content, dict) or content.get("schema") != NAME:
         found = content.get("schema") if isinstance(content, dict) else type(content).__name__
         raise UsageError(
-            f"{file}, key 'schema': expected {SCHEMA!r}, found {printable(repr(found), 80)}: not a "
+            f"{file}, key 'schema': expected {NAME!r}, found {printable(repr(found), 80)}: not a "
             "results.json of ours"
         )
     return content
@@ -271,24 +259,13 @@ def _check_version(file: Path, content: dict[str, Any]) -> None:
     version = content.get("schema_version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         found = printable(repr(version), 80)
-        raise UsageError(f"{file}, key 'schema_version': expected {SCHEMA_VERSION}, found {found}")
-    if version > SCHEMA_VERSION:
+        raise UsageError(f"{file}, key 'schema_version': expected {VERSION}, found {found}")
+    if version > VERSION:
         raise UsageError(
             f"{file}, key 'schema_version': {printable(str(version), 40)}, but this pytest-crbench "
-            f"({__version__}) reads up to {SCHEMA_VERSION}; the file was written by "
+            f"({__version__}) reads up to {VERSION}; the file was written by "
             f"{printable(repr(content.get('crbench')), 80)}. Upgrade to read it."
         )
-
-
-def _explain(file: Path, error: ValidationError) -> str:
-    first = error.errors(include_url=False)[0]
-    place = ".".join(str(part) for part in first["loc"])
-    more = f" ({error.error_count() - 1} more like it)" if error.error_count() > 1 else ""
-    return (
-        f"{file}, key {printable(repr(place), 160)}: {printable(first['msg'], 200)}, found "
-        f"{str(first['input'])[:80]!r}{more}. "
-        "Use the file as a run wrote it (docs/results-format.md)."
-    )
 
 
 def _drop_torn_line(stream: Any) -> None:

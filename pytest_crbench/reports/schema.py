@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping  # noqa: TC003  (pydantic resolves these)
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..core.status import Status  # noqa: TC001  (pydantic resolves it)
+from ..core.model import Key, Verdict
+from ..core.records import Text  # noqa: TC001
 
 NAME = "crbench-results"
 VERSION = 1
@@ -27,49 +30,15 @@ class _Model(BaseModel):
     model_config = ConfigDict(extra="allow", strict=False, allow_inf_nan=False)
 
 
-class Identity(_Model):
-    """What makes a verdict: stable across machines and invocations."""
-
-    dataset: str
-    instance: str
-    check: str
-    scoring: str
-    repeat: Annotated[int, Field(ge=1, strict=True)]
-    arm: str
-
-
-class Row(Identity):
-    """One verdict; a line of results.jsonl."""
-
-    status: Status
-    reason: str
-    cause: str = Field(default="", description="why there is no measurement, in one word")
-    facets: dict[str, str]
-    check_digest: str
-    keys: dict[str, str] = Field(default_factory=dict, description="digest of each stage's inputs")
-    environment: str | None = Field(default=None, description="digest of the environment")
-    sandbox: str | None = None
-    stop_reason: str | None = Field(default=None, description="why the coding agent stopped")
-    durations: Numbers = Field(default_factory=dict, description="seconds by stage")
-    usage: dict[str, Numbers] = Field(default_factory=dict, description="tokens, calls, cost (USD) by stage")
-    review: dict[str, Any] = Field(
-        default_factory=dict, description="comments, outside_diff, duplicates, noted"
-    )
-    matching: dict[str, Any] = Field(
-        default_factory=dict,
-        description="what became of the review's comments and of this reference",
-    )
-    warnings: list[str] = Field(default_factory=list)
-    log: str | None = Field(default=None, description="path relative to the run's folder")
-
-
-class NotRun(Identity):
+@dataclass(frozen=True, kw_only=True)
+class NotRun(Key):
     """A selected check that has no verdict."""
 
-    facets: dict[str, str] = Field(default_factory=dict)
+    facets: Mapping[str, Text] = field(default_factory=dict)
 
 
-class UnmeasuredInfo(Identity):
+@dataclass(frozen=True, kw_only=True)
+class Unmeasured(Key):
     """A selected check without a measurement; ``not_run`` is one without a verdict."""
 
     status: str
@@ -299,11 +268,9 @@ class ResultsFile(_Model):
     summaries: list[SummaryInfo] = Field(default_factory=list, description="of every scoring")
     gate: GateInfo | None
     interval: IntervalInfo
-    verdicts: list[Row] = Field(description="sorted by identity")
+    verdicts: list[Verdict] = Field(description="sorted by identity")
     not_run: list[NotRun] = Field(default_factory=list)
-    unmeasured: list[UnmeasuredInfo] = Field(
-        default_factory=list, description="every selected check of these"
-    )
+    unmeasured: list[Unmeasured] = Field(default_factory=list, description="every selected check of these")
 
 
 def json_schema() -> dict[str, Any]:

@@ -12,7 +12,6 @@ from ..core.status import Status
 from .agreement import PULL_REQUEST_FACETS
 from .intervals import Interval, effective_size, macro_interval, rate_interval
 from .paired import FALSE_ALARMS, detectable
-from .row import sort_key
 from .totals import Totals, totals
 
 if TYPE_CHECKING:
@@ -160,7 +159,7 @@ def latest(verdicts: Iterable[Verdict]) -> dict[Key, Verdict]:
         before = found.get(verdict.key)
         if before is None or verdict.status.measured or not before.status.measured:
             found[verdict.key] = verdict
-    return {key: found[key] for key in sorted(found, key=sort_key)}
+    return {key: found[key] for key in sorted(found)}
 
 
 def summarise(
@@ -201,7 +200,7 @@ def summarise(
         overall=_group("", "", list(found.values()), list(missing)),
         groups=tuple(_group(*name, done[name], absent[name]) for name in names),
         unmeasured=tuple(v for v in found.values() if not v.status.measured),
-        not_run=tuple(sorted(missing, key=sort_key)),
+        not_run=tuple(sorted(missing)),
         numbers=_numbers(scoring_of(scoring), list(found.values()), done),
         lowered=summarise(lowered(found.values()), missing, scoring=scoring, arm=arm)
         if any(verdict.self_reported for verdict in found.values())

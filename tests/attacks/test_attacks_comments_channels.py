@@ -19,11 +19,11 @@ from pathlib import Path
 import pytest
 from support.benchmarks import Pull, Run, run, write_dataset
 
-from pytest_crbench.core.model import Key, Review, ReviewComment, Verdict
+from pytest_crbench.core.model import Review, ReviewComment, Verdict
+from pytest_crbench.core.records import to_row
 from pytest_crbench.core.status import Status
 from pytest_crbench.evaluation.records import review_to
 from pytest_crbench.host.files import write_json
-from pytest_crbench.statistics.row import to_row
 
 SEQUENCES = "\x1b[2J\x1b]0;title\x07\x1b]8;;http://evil.test\x1b\\link\x1b]52;c;ZXZpbA==\x07\x9b31m\rgone\b\a"
 COMMANDS = (
@@ -213,7 +213,16 @@ def test_signs_that_json_and_xdist_cannot_hold(tmp_path: Path) -> None:
     with pytest.raises(UnicodeEncodeError):
         json.dumps(EVIL, ensure_ascii=False).encode()
     comment = ReviewComment(EVIL, EVIL, EVIL, (1, 1), suggestion=EVIL, rule=EVIL, flags=(EVIL,))
-    verdict = Verdict(Key("d", "i", "c"), Status.MISSED, EVIL, {EVIL: EVIL}, "0", warnings=(EVIL,))
+    verdict = Verdict(
+        "d",
+        "i",
+        "c",
+        status=Status.MISSED,
+        reason=EVIL,
+        facets={EVIL: EVIL},
+        check_digest="0",
+        warnings=(EVIL,),
+    )
     try:
         record = review_to(Review((comment,), EVIL, warnings=(EVIL,)))
         write_json(tmp_path / "review.json", {**record, "reviewer": "r"})

@@ -16,14 +16,14 @@ from support.agent_tasks import make_task
 
 from pytest_crbench.agents.load import AgentOptions, load
 from pytest_crbench.core.errors import AgentError
-from pytest_crbench.core.model import Key, ReviewComment, Verdict
+from pytest_crbench.core.model import ReviewComment, Verdict
 from pytest_crbench.core.status import Status
 from pytest_crbench.statistics.gate import decide, make_gate
 from pytest_crbench.statistics.score import summarise
 
 
 def verdict(number: int, status: Status) -> Verdict:
-    return Verdict(Key("d", f"i{number}", "c"), status, "", {}, "x")
+    return Verdict("d", f"i{number}", "c", status=status, reason="", facets={}, check_digest="x")
 
 
 def test_an_outside_failure_is_claimed_where_the_review_is_bad() -> None:

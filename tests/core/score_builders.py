@@ -26,7 +26,11 @@ def verdict(
 ) -> Verdict:
     facets = {"kind": "behavioral", "category": "Robustness", **changes.pop("facets", {})}
     return Verdict(
-        key=Key("demo", instance, check, repeat=repeat, arm=changes.pop("arm", "review")),
+        dataset="demo",
+        instance=instance,
+        check=check,
+        repeat=repeat,
+        arm=changes.pop("arm", "review"),
         status=LETTERS.get(str(status)) or Status(status),
         reason=changes.pop("reason", ""),
         facets=facets,

@@ -14,8 +14,8 @@ from score_builders import verdict
 
 from pytest_crbench.core.errors import UsageError
 from pytest_crbench.core.model import Key, Verdict
+from pytest_crbench.core.records import from_row, to_row
 from pytest_crbench.core.status import Status
-from pytest_crbench.statistics.row import from_row, to_row
 from pytest_crbench.text.plainjson import plain
 from pytest_crbench.text.printable import clean
 
@@ -33,9 +33,12 @@ def verdicts(words: st.SearchStrategy[str]) -> st.SearchStrategy[Verdict]:
     maybe = st.none() | words
     return st.builds(
         Verdict,
-        key=st.builds(
-            Key, words, words, words, words, st.integers(1, 99), st.sampled_from(["review", "human", "none"])
-        ),
+        dataset=words,
+        instance=words,
+        check=words,
+        scoring=words,
+        repeat=st.integers(1, 99),
+        arm=st.sampled_from(["review", "human", "none"]),
         status=st.sampled_from(Status),
         reason=words,
         facets=st.dictionaries(words, words, max_size=3),
@@ -71,7 +74,7 @@ def assert_plain(value: Any) -> None:
 def test_round_trip(one: Verdict) -> None:
     row = to_row(one)
     assert_plain(row)
-    assert from_row(json.loads(json.dumps(row))) == one
+    assert from_row(Verdict, json.loads(json.dumps(row))) == one
 
 
 @settings(deadline=None)
@@ -80,7 +83,7 @@ def test_lone_surrogates_and_odd_names_do_not_get_through(one: Verdict) -> None:
     """A lone surrogate in a report ends a whole xdist run (pytest-xdist#1157)."""
     row = to_row(one)
     assert_plain(row)
-    assert from_row(row).reason == clean(one.reason)
+    assert from_row(Verdict, row).reason == clean(one.reason)
 
 
 def test_foreign_types_become_plain() -> None:
@@ -109,25 +112,25 @@ def test_foreign_types_become_plain() -> None:
 
 def test_keys_of_later_versions_are_left_aside() -> None:
     one = verdict("pr")
-    assert from_row({**to_row(one), "novelty": [1]}) == one
+    assert from_row(Verdict, {**to_row(one), "novelty": [1]}) == one
 
 
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"status": "great"}, "'status': expected one of passed, missed"),
+        ({"status": "great"}, "'status': should be 'passed', 'missed'"),
         ({"status": None}, "'status'"),
         ({"repeat": True}, "'repeat'"),
         ({"repeat": 0}, "'repeat'"),
         ({"facets": []}, "'facets'"),
-        ({"durations": {"review": "long"}}, "'durations'"),
-        ({"usage": {"review": 3}}, "'review'"),
+        ({"durations": {"review": "long"}}, "'durations.review': should be a number, found 'long'"),
+        ({"usage": {"review": 3}}, "'usage.review'"),
         ({"warnings": "one"}, "'warnings'"),
         ({"log": 3}, "'log'"),
     ],
 )
 def test_a_broken_row_is_named(change: dict[str, Any], named: str) -> None:
     with pytest.raises(UsageError) as caught:
-        from_row({**to_row(verdict("pr")), **change}, where="results.jsonl, line 7")
+        from_row(Verdict, {**to_row(verdict("pr")), **change}, where="results.jsonl, line 7")
     assert "results.jsonl, line 7" in str(caught.value)
     assert named in str(caught.value)

@@ -10,12 +10,12 @@ from support.aacr import comment, pull, write
 from support.offline import Says, offline
 
 from pytest_crbench.core.errors import InfraError, ReviewerError, UsageError
-from pytest_crbench.core.model import Review, ReviewComment
+from pytest_crbench.core.model import Review, ReviewComment, Verdict
+from pytest_crbench.core.records import from_row, to_row
 from pytest_crbench.core.status import Status
 from pytest_crbench.scoring.matching.numbers import MatchingNumbers
 from pytest_crbench.statistics.gate import decide, make_gate
 from pytest_crbench.statistics.results import Results
-from pytest_crbench.statistics.row import from_row, to_row
 from pytest_crbench.statistics.score import summarise
 
 if TYPE_CHECKING:
@@ -192,9 +192,9 @@ def test_counts_that_cannot_be_are_refused_on_reading(tmp_path: Path, damage: di
     perfect = lambda i: Review(tuple(c.comment for c in i.checks), "says")  # noqa: E731
     (verdict,) = scored(tmp_path, [pull(1, at("Price.", 1))], perfect).verdicts
     row = to_row(verdict)
-    assert from_row(row) == verdict
-    with pytest.raises(UsageError, match="key 'matching': expected"):
-        from_row({**row, "matching": {**row["matching"], **damage}})
+    assert from_row(Verdict, row) == verdict
+    with pytest.raises(UsageError, match=r"key 'matching': .*should be"):
+        from_row(Verdict, {**row, "matching": {**row["matching"], **damage}})
 
 
 def test_hunks_are_those_of_the_reviews_that_are_known(tmp_path: Path) -> None:
@@ -202,8 +202,8 @@ def test_hunks_are_those_of_the_reviews_that_are_known(tmp_path: Path) -> None:
     perfect = lambda i: Review(tuple(c.comment for c in i.checks), "says")  # noqa: E731
     first, second = scored(tmp_path, [pull(n, at("Price.", 1)) for n in (1, 2)], perfect).verdicts
     told = to_row(first)
-    known = from_row({**told, "matching": {**told["matching"], "hunks": 4}})
-    failed = from_row({**to_row(second), "status": "reviewer_error", "matching": {}})
+    known = from_row(Verdict, {**told, "matching": {**told["matching"], "hunks": 4}})
+    failed = from_row(Verdict, {**to_row(second), "status": "reviewer_error", "matching": {}})
     for verdicts, hunks in (([known, failed], 4), ([known, second], None), ([failed], None)):
         found = summarise(verdicts, scoring="matching").own.agreement
         assert found is not None

@@ -7,13 +7,16 @@ from pathlib import Path
 import pytest
 from support.benchmarks import MODES, run
 
-from pytest_crbench.core.model import Key, Verdict
+from pytest_crbench.core.model import Verdict
 from pytest_crbench.core.status import Status
 from pytest_crbench.plugin.progress import EVERY, Progress
 
 
 def verdicts(*statuses: Status) -> list[Verdict]:
-    return [Verdict(Key("d", "i", str(n)), status, "", {}, "x") for n, status in enumerate(statuses)]
+    return [
+        Verdict("d", "i", str(n), status=status, reason="", facets={}, check_digest="x")
+        for n, status in enumerate(statuses)
+    ]
 
 
 def test_a_line_is_due_after_a_while_and_says_what_is_known() -> None:

@@ -25,7 +25,9 @@ def verdicts() -> list[Verdict]:
 def _verdict(place: int, number: int, letter: str) -> Verdict:
     structural = (place + number) % 3 == 0
     return Verdict(
-        key=Key("releases", f"package-{place:02}", f"check-{number}"),
+        dataset="releases",
+        instance=f"package-{place:02}",
+        check=f"check-{number}",
         status=Status.PASSED if letter == "p" else Status.MISSED,
         reason="" if letter == "p" else "AssertionError: still there",
         facets={

@@ -103,7 +103,7 @@ def test_what_every_report_must_say(change: dict[str, object], said: str) -> Non
 
 def test_repeats_say_how_many_checks_there_are() -> None:
     once = verdicts()
-    again = [replace(one, key=replace(one.key, repeat=2)) for one in once]
+    again = [replace(one, repeat=2) for one in once]
     again[1] = broken(again[1], Status.PASSED, "")
     text = "\n".join(block(run_of([*once, *again])))
     assert "repeats   2 of each of 40 checks: 12 passed in every repeat, 13 in at least one" in text

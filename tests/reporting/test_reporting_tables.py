@@ -9,12 +9,11 @@ import pytest
 from support.offline import Says, offline
 
 from pytest_crbench.cli import main as crbench
-from pytest_crbench.core.model import Key, Review, ReviewComment, Verdict
+from pytest_crbench.core.model import IDENTITY, Review, ReviewComment, Verdict
 from pytest_crbench.core.status import Status
 from pytest_crbench.reports.results import write_results
 from pytest_crbench.reports.tables_tests import hidden_test_tables
 from pytest_crbench.statistics.results import Results
-from pytest_crbench.statistics.row import IDENTITY
 
 NOTES = (("The price is wrong.", 10, "Diff Level"), ("The tax is wrong.", 20, "Repo Level"))
 
@@ -171,10 +170,12 @@ STATUS = {"p": Status.PASSED, "m": Status.MISSED, "r": Status.REVIEWER_ERROR, "i
 def hidden(folder: Path, place: int, name: str) -> Path:
     verdicts = tuple(
         Verdict(
-            Key("demo", instance, check),
-            STATUS[letters[place]],
-            "",
-            {"kind": kind, "category": "Design" if instance < "pr-3" else "Security"},
+            "demo",
+            instance,
+            check,
+            status=STATUS[letters[place]],
+            reason="",
+            facets={"kind": kind, "category": "Design" if instance < "pr-3" else "Security"},
             check_digest=f"{instance} {check}",
         )
         for (instance, check), (kind, letters) in HIDDEN.items()
@@ -239,10 +240,12 @@ def test_the_published_table_follows(tmp_path: Path) -> None:
     for name, count in counts.items():
         verdicts = tuple(
             Verdict(
-                Key("c-crab", f"pr-{n}", "c"),
-                STATUS["p" if n < count else "m"],
-                "",
-                {"kind": "structural"},
+                "c-crab",
+                f"pr-{n}",
+                "c",
+                status=STATUS["p" if n < count else "m"],
+                reason="",
+                facets={"kind": "structural"},
                 check_digest="d",
             )
             for n in range(234)

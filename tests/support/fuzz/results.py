@@ -10,6 +10,7 @@ from typing import Any
 
 from pytest_crbench.core.errors import InfraError, UsageError
 from pytest_crbench.core.model import Key, Verdict
+from pytest_crbench.core.records import from_row, to_row
 from pytest_crbench.core.status import Status
 from pytest_crbench.evaluation.lock import LockFile, check_replayable, check_same
 from pytest_crbench.reports.comparison import comparison_json, comparison_markdown, comparison_text
@@ -21,7 +22,6 @@ from pytest_crbench.run import rundir, settings
 from pytest_crbench.statistics.compare import compare
 from pytest_crbench.statistics.gate import decide, make_gate
 from pytest_crbench.statistics.results import Results
-from pytest_crbench.statistics.row import from_row, to_row
 from pytest_crbench.text.plainjson import plain
 
 from .shapes import altered, anything, json_text, mutated, sometimes, table, wild
@@ -88,7 +88,10 @@ def _verdict(source: Source) -> Verdict:
         return source.pick(["a", "b", "é", "x y", "𝒳"])
 
     return Verdict(
-        key=Key(name(), name(), name(), repeat=source.between(1, 2)),
+        dataset=name(),
+        instance=name(),
+        check=name(),
+        repeat=source.between(1, 2),
         status=source.pick(list(Status)),
         reason=name(),
         facets={"kind": name(), "category": name()},
@@ -102,9 +105,13 @@ def _verdict(source: Source) -> Verdict:
 
 @lru_cache(maxsize=1)
 def _sound() -> dict[str, Any]:
-    key = Key("a", "b", "c")
     verdict = Verdict(
-        key, Status.PASSED, "", {"kind": "behavioral"}, "0", review={"reviewer": "r", "comments": 1}
+        *("a", "b", "c"),
+        status=Status.PASSED,
+        reason="",
+        facets={"kind": "behavioral"},
+        check_digest="0",
+        review={"reviewer": "r", "comments": 1},
     )
     run = {
         "name": "r",
@@ -112,7 +119,7 @@ def _sound() -> dict[str, Any]:
         "reviewer": {"name": "x"},
         "agent": {"name": "y", "fingerprint": {"a": 1}},
     }
-    results = Results(run, (verdict,), {key: verdict.facets, Key("a", "b", "d"): {}})
+    results = Results(run, (verdict,), {verdict.key: verdict.facets, Key("a", "b", "d"): {}})
     summary = results.summary()
     made: dict[str, Any] = json.loads(
         json.dumps(document(results, decide(make_gate(fail_under=["0.1"]), summary, results)))
@@ -191,8 +198,8 @@ def _read_lines(raw: bytes, folder: Path) -> None:
     file.write_bytes(raw)
     with refused(UsageError):
         for verdict in read_rows(file):
-            assert from_row(to_row(verdict)) is not None
-    verdict = from_row(_sound()["verdicts"][0])
+            assert from_row(Verdict, to_row(verdict)) is not None
+    verdict = from_row(Verdict, _sound()["verdicts"][0])
     torn = not raw.endswith(b"\n")
     append_row(file, verdict)
     assert file.read_bytes().endswith(b"\n")
@@ -203,8 +210,8 @@ def _read_lines(raw: bytes, folder: Path) -> None:
 def _read_row(row: Any, _folder: Path) -> None:
     json.dumps(plain(row), allow_nan=False).encode()
     with refused(UsageError):
-        verdict = from_row(row)
-        assert from_row(json.loads(json.dumps(to_row(verdict)))) is not None
+        verdict = from_row(Verdict, row)
+        assert from_row(Verdict, json.loads(json.dumps(to_row(verdict)))) is not None
 
 
 def _record(source: Source) -> Any:
