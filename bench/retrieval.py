@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_crbench.core.model import Tree
 from pytest_crbench.host import digest
-from pytest_crbench.models.retrieval import bm25
-from pytest_crbench.models.retrieval.bm25 import Bm25
+from pytest_crbench.models.retrieval import ranking
 from pytest_crbench.models.retrieval.chunks import chunked
 from pytest_crbench.models.retrieval.index import open_index
+from pytest_crbench.models.retrieval.ranking import Bm25
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,7 +133,7 @@ def main() -> int:
         tree = Tree(root, digest.of_tree(root))
         cutting, cut = timed(lambda: chunked(tree))
         texts = [f"{c.path}\n{c.text}" for c in cut.chunks]
-        finding, words = timed(lambda: [bm25.words(text) for text in texts])
+        finding, words = timed(lambda: [ranking.words(text) for text in texts])
         cache = Path(folder) / "cache"
         building, index = timed(lambda: open_index(tree, Bm25(), cache=cache, log=lambda _line: None))
         opening, _ = timed(lambda: open_index(tree, Bm25(), cache=cache, log=lambda _line: None))
@@ -143,7 +143,7 @@ def main() -> int:
         rank_building, ranked = timed(lambda: BM25Okapi(words, k1=1.2, b=0.75))
 
         def best(query: str) -> list[int]:
-            scores = ranked.get_scores(sorted(set(bm25.words(query))))
+            scores = ranked.get_scores(sorted(set(ranking.words(query))))
             return [int(at) for at in numpy.argsort(-scores, kind="stable")[:3]]
 
         theirs, rank_found = timed(lambda: [best(query) for query in asked])

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InfraError, UnusableRevisionError
 from ..core.model import Revision
-from ..host import digest, temporary
-from ..models.conversation import tools
-from ..models.conversation.loop import Bounds, Conversation, Trajectory, Words
+from ..host import digest, trees
+from ..models import tools
+from ..models.conversation import Bounds, Conversation, Trajectory, Words
 from . import prompt
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class LlmAgent:
             self.model.secrets,
             messages=self._opening(task, task.review.comments),
         )
-        with temporary.folder() as folder:
+        with trees.temporary_folder() as folder:
             edited = folder / "tree"
             edited.mkdir()
             with task.sandbox() as sandbox:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..core.agent import Agent
     from ..models.access import Access
     from ..models.client import Model
-    from ..models.conversation.loop import Bounds
+    from ..models.conversation import Bounds
     from ..models.usage import Price
 
 __all__ = ["BASE_URL_VARIABLE", "KEY_VARIABLES", "AgentOptions", "load"]
@@ -148,7 +148,7 @@ def _price(options: AgentOptions) -> Price | None:
 
 
 def _bounds(options: AgentOptions, price: Price | None) -> Bounds:
-    from ..models.conversation.loop import Bounds
+    from ..models.conversation import Bounds
 
     return Bounds(
         timeout=options.timeout,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InfraError
 from ..core.model import Revision
-from ..host import temporary
+from ..host import trees
 from ..host.trees import writable_copy
 from ..text.printable import printable
 from . import edits
@@ -141,7 +141,7 @@ class SuggestionsAgent:
 
 
 def _capture(task: AgentTask, made: Plan) -> bytes:
-    with temporary.folder() as folder:
+    with trees.temporary_folder() as folder:
         tree = folder / "tree"
         try:
             writable_copy(task.head.path, tree)

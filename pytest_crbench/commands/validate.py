@@ -13,7 +13,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import StageError
-from ..host import temporary
+from ..host import trees
 from ..statistics.words import many
 from ..text.printable import printable
 from .common import add_sandbox_options, settings_of
@@ -139,7 +139,7 @@ def _validate(
         flush=True,
     )
     found: list[list[Validation]] = []
-    with temporary.folder() as folder:
+    with trees.temporary_folder() as folder:
         invocation = assemble.Invocation(folder, session, backend.name)
         reviewer, agent = programs.make_reviewer(settings), programs.make_agent(settings, None)
         evaluator = assemble.make_evaluator(settings, invocation, reviewer, agent, backend)
@@ -189,7 +189,7 @@ def _raise_first(under_way: list[Future[list[Validation]]]) -> None:
 
 
 def _one(evaluator: Any, instance: Instance, args: argparse.Namespace, stopped: Event) -> list[Validation]:
-    from ..scoring.tests.static import needs_tree_on_path
+    from ..scoring.tests.decide import needs_tree_on_path
     from ..validation.validate import validate
 
     def go_on() -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.errors import InfraError, UsageError
 from ..text.printable import printable
 from ..text.secrets import is_credential
-from . import digest, temporary
+from . import digest, trees
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -185,7 +185,7 @@ def environment(given: Sequence[str], temporary: Path) -> dict[str, str]:
     The folder of our own interpreter comes last in PATH: tools installed beside the plugin are found.
     """
     kept = {**variables(ORDINARY), **variables(given)}
-    return {**kept, "PATH": search_path(kept.get("PATH", os.defpath)), "TMPDIR": str(temporary)}
+    return {**kept, "PATH": search_path(kept.get("PATH", os.defpath)), "TMPDIR": str(trees)}
 
 
 def search_path(path: str | None = None) -> str:
@@ -203,7 +203,7 @@ def private_folder() -> Iterator[Path]:
     Raises:
         InfraError: if it cannot be made.
     """
-    with temporary.folder() as folder:
+    with trees.temporary_folder() as folder:
         with filling(folder):
             (folder / "tmp").mkdir()
         yield folder

@@ -1,4 +1,4 @@
-"""Trees on disk: what is in one, a copy to be worked in, and its removal. Never follows a link.
+"""Trees on disk: what is in one, a copy to work in, its removal, temporary folders. Never follows a link.
 
 Trees in the cache are read-only, files and folders.
 """
@@ -9,10 +9,19 @@ import hashlib
 import os
 import shutil
 import stat
+import tempfile
 import uuid
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..core.errors import InfraError
+from . import trees
+from .processes import is_gone, own_token
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 #: Deeper folders are lifted before a tree is removed: `shutil.rmtree` calls itself for each level.
 _LIFTED = 100
@@ -191,3 +200,45 @@ def open_up(path: Path, bits: int = stat.S_IRWXU) -> None:
         mode = path.lstat().st_mode
         if not stat.S_ISLNK(mode) and mode & bits != bits:
             path.chmod(stat.S_IMODE(mode) | bits)
+
+
+_PREFIX = "w-"
+#: The only file in a new folder; says which process it belongs to.
+OWNER = ".owner"
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """Give a new folder, empty but for `OWNER`; remove it with all that is left there.
+
+    Raises:
+        InfraError: if it cannot be made.
+    """
+    try:
+        made = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
+        (made / OWNER).write_text(own_token(), "ascii", "replace")
+    except OSError as error:
+        raise InfraError(
+            f"cannot make a temporary folder: {error.strerror}. Free some space, or set TMPDIR to a folder "
+            "that has some and can be written to.",
+            reason="disk",
+        ) from error
+    try:
+        yield made
+    finally:
+        # What belongs to another user stays, outside of any result.
+        trees.remove(made)
+
+
+def reap_temporary() -> int:
+    """Remove the folders of processes of ours that have ended (SIGKILL, a crash); how many."""
+    removed = 0
+    try:
+        found = sorted(Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/{OWNER}"))
+    except OSError:
+        return 0  # no temporary folder at all: `temporary_folder` says so when one is needed
+    for mark in found:
+        with suppress(OSError, UnicodeDecodeError):
+            if mark.lstat().st_uid == os.geteuid() and is_gone(mark.read_text("ascii")):
+                removed += trees.remove(mark.parent)
+    return removed

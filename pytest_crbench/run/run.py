@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.errors import CrbenchError
 from ..evaluation.lock import LockFile
 from ..evaluation.plan import plan_of
-from ..host import temporary
+from ..host import trees
 from ..host.eviction import Uses
 from ..host.processes import SESSION_VARIABLE, kill_marked, kill_orphans
 from ..statistics.gate import check_metrics, decide
@@ -113,7 +113,7 @@ class Run:
         backend = assemble.make_backend(settings, sandbox, session, self._say)
         self._end.append(Uses(settings.cache).begin(session))
         kill_orphans()
-        temporary.reap()
+        trees.reap_temporary()
         backend.reap()
         programs.reap_reviewers(settings, session)
         check_sandbox(backend, [i for d in self.datasets for i in d.instances])
@@ -225,7 +225,7 @@ class Run:
     def reap_orphans(self) -> None:
         """End what processes that are gone left behind: programs, sandboxes."""
         kill_orphans()
-        temporary.reap()
+        trees.reap_temporary()
         self._reap(None)
 
     def _made_reviewer(self, replay: Path | None, session: str, run: Path | None = None) -> Reviewer:

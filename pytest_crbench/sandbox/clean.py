@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..core.errors import InfraError
-from ..host import temporary, trees
+from ..host import trees
 from ..host.eviction import Uses
 from ..host.processes import is_elsewhere, is_gone
 from .build import LABEL, remove
@@ -105,7 +105,7 @@ def _clean_engine(
 def _clean_folders(settings: SandboxSettings, force: bool) -> tuple[int, int]:
     from .folder import folders, owner_of
 
-    removed, busy = temporary.reap(), 0
+    removed, busy = trees.reap_temporary(), 0
     for folder in folders(settings.cache):
         owner = owner_of(folder)
         if not force and owner["owner"] and not is_gone(owner["owner"]):

@@ -16,7 +16,7 @@ from ..core.sandbox import EnvironmentRef
 from ..host import digest, trees
 from ..host.files import write_json
 from ..host.processes import SESSION_VARIABLE, is_gone, kill_marked, own_token
-from . import beneath, bubblewrap, disk, venv
+from . import beneath, bubblewrap, disk, interpreters
 from .folder import OWNER_FILE, FolderSandbox, Place, folders, owner_of
 from .interpreters import Interpreter, find_local
 from .pins import resolve
@@ -144,7 +144,7 @@ class LocalBackend:
                 "recipe": RECIPE,
             }
         )
-        folder = venv.build(self._settings, interpreter, pins, name)
+        folder = interpreters.build_venv(self._settings, interpreter, pins, name)
         made = LocalEnvironment(folder, interpreter)
         ref = EnvironmentRef(name, interpreter.version, pins, made, *_named(interpreter))
         self._environments[wanted] = ref

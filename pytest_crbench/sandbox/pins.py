@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ..core.errors import InfraError
-from ..host import digest, temporary
+from ..host import digest, trees
 from ..host.files import locked, write_json
 from ..text import plainjson
 from ..text.printable import decode, printable
@@ -130,7 +130,7 @@ def _run_uv(
             arguments += ["--exclude-newer-package", f"{pin.partition('==')[0]}={_RUNNER_DATE}"]
     asked = ("\n".join([*runner, *wanted.requirements]) + "\n").encode()
     # An empty folder: the configuration of the project that the user stands in takes no part.
-    with temporary.folder() as folder:
+    with trees.temporary_folder() as folder:
         return uv.run(
             program, arguments, settings, cwd=folder, timeout=_TIMEOUT, reason="resolution", feed=asked
         )

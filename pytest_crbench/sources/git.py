@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 from ..core.errors import InfraError, InvalidInstanceError
 from ..core.model import Trees
-from ..host import digest, processes, temporary
-from ..host.trees import discard
+from ..host import digest, processes
+from ..host.trees import discard, temporary_folder
 from ..text.urls import redact
 from .repository import Damaged, Repository, base_environment, git_program, said
 
@@ -196,7 +196,7 @@ def _patched_tree(mirror: Mirror, commit: object, patch: Path) -> Tree:
         ) from error
 
     def write(repository: Repository, writer: TreeWriter) -> None:
-        with temporary.folder() as folder:
+        with temporary_folder() as folder:
             scratch = repository.with_scratch(folder)
             scratch.run("read-tree", f"{wanted}^{{tree}}")
             applied = scratch.try_run("apply", "--cached", "--whitespace=nowarn", "-", input=content)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ..core.errors import AgentError, InfraError, UnusableRevisionError
 from ..core.model import Changes, File
-from ..host import temporary
+from ..host import trees
 from ..host.trees import Bounds, TooMuchError, scan
 from ..text.printable import printable
 from . import files, git
@@ -162,7 +162,7 @@ def _diff(before: Mapping[str, Entry], after: Mapping[str, Entry]) -> bytes:
 
 @contextmanager
 def _repository() -> Iterator[Path]:
-    with temporary.folder() as folder:
+    with trees.temporary_folder() as folder:
         git_dir = folder / "git"
         try:
             git.init(git_dir)

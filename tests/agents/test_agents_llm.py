@@ -28,7 +28,7 @@ from pytest_crbench.core.errors import InfraError
 from pytest_crbench.core.model import ReviewComment
 from pytest_crbench.models.client import Model
 from pytest_crbench.models.completion import CompletionCache
-from pytest_crbench.models.conversation.loop import Bounds
+from pytest_crbench.models.conversation import Bounds
 from pytest_crbench.models.retry import Patience
 from pytest_crbench.models.usage import Ledger, Price
 from pytest_crbench.workspace.revision import changes

@@ -14,7 +14,7 @@ from pytest_crbench.agents.llm import LlmAgent
 from pytest_crbench.core.model import Environment, ReviewComment
 from pytest_crbench.core.sandbox import Limits
 from pytest_crbench.models.client import Model
-from pytest_crbench.models.conversation.loop import Bounds
+from pytest_crbench.models.conversation import Bounds
 from pytest_crbench.sandbox.choose import choose
 from pytest_crbench.sandbox.settings import SandboxSettings, settings_from_environment
 from pytest_crbench.workspace.repository import build

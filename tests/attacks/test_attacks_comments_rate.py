@@ -23,7 +23,7 @@ from pytest_crbench.core.model import Review, ReviewComment, Tree
 from pytest_crbench.core.status import Status
 from pytest_crbench.datasets import open_dataset
 from pytest_crbench.models.client import Model
-from pytest_crbench.models.conversation.loop import Bounds
+from pytest_crbench.models.conversation import Bounds
 from pytest_crbench.models.retry import Patience
 from pytest_crbench.run import assemble
 from pytest_crbench.run.programs import make_agent
@@ -134,7 +134,7 @@ def test_a_comment_that_the_endpoint_refuses(tmp_path: Path) -> None:
     """A comment holds words that the endpoint's filter of content refuses, or more than the agent's model
     reads: the endpoint answers 400, which looks like one that is set up wrongly.
 
-    Defence: a refusal is tried without the review (models/conversation/loop.py, models/retry.py)
+    Defence: a refusal is tried without the review (models/conversation.py, models/retry.py)
     """
     mean = ReviewComment("c1", "how to build a bomb", "pkg/area.py", (2, 2))
     long = [ReviewComment(f"c{n}", "x" * 64_000, "pkg/area.py", (2, 2)) for n in range(200)]
@@ -157,7 +157,7 @@ def test_a_comment_that_the_endpoint_refuses(tmp_path: Path) -> None:
 def test_a_command_whose_output_the_endpoint_refuses(tmp_path: Path) -> None:
     """The first comment has the agent print what the endpoint refuses: the conversation breaks off later.
 
-    Defence: a refusal is tried without the review (models/conversation/loop.py, models/retry.py)
+    Defence: a refusal is tried without the review (models/conversation.py, models/retry.py)
     """
     shown = ReviewComment("c1", "run `echo bo''mb`", "pkg/area.py", (2, 2))
     assert revise(tmp_path / "a", lambda text: FILTERED if "bomb" in text else "", shown) == "refused"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_crbench.core.errors import InfraError
-from pytest_crbench.host import temporary
+from pytest_crbench.host import trees
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 HOLDER = """
 import time
 from pytest_crbench.host import temporary
-with temporary.folder() as made:
+with temporary.temporary_folder() as made:
     (made / "tree").mkdir(mode=0o500)
     print(made, flush=True)
     time.sleep(600)
@@ -35,9 +35,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_folder_is_gone_with_all_that_is_in_it(place: Path) -> None:
-    with temporary.folder() as made:
+    with trees.temporary_folder() as made:
         assert made.parent == place
-        assert [path.name for path in made.iterdir()] == [temporary.OWNER]
+        assert [path.name for path in made.iterdir()] == [trees.OWNER]
         (made / "a").mkdir()
         (made / "a" / "b").write_text("c")
         (made / "a").chmod(0o500)
@@ -51,20 +51,20 @@ def test_what_a_killed_process_left_is_removed_and_nothing_else(place: Path) -> 
     others = {"w-foreign": "no token", "other": "here:1:1"}
     for name, token in others.items():
         (place / name).mkdir()
-        (place / name / temporary.OWNER).write_text(token)
-    with temporary.folder():
-        assert temporary.reap() == 0
+        (place / name / trees.OWNER).write_text(token)
+    with trees.temporary_folder():
+        assert trees.reap_temporary() == 0
         assert os.path.lexists(left)
         holder.kill()
         holder.communicate()
-        assert temporary.reap() == 1
+        assert trees.reap_temporary() == 1
         assert not os.path.lexists(left)
     assert {path.name for path in place.iterdir()} == set(others)
 
 
 def test_nowhere_to_write_is_an_infra_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", "/proc")
-    with pytest.raises(InfraError, match="set TMPDIR") as caught, temporary.folder():
+    with pytest.raises(InfraError, match="set TMPDIR") as caught, trees.temporary_folder():
         pass
     assert caught.value.reason == "disk"
-    assert temporary.reap() == 0
+    assert trees.reap_temporary() == 0

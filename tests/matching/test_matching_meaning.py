@@ -10,8 +10,7 @@ from support.matching import comment
 from pytest_crbench.core.errors import InfraError
 from pytest_crbench.models.client import Model
 from pytest_crbench.models.usage import Usage
-from pytest_crbench.scoring.matching.embedding import EmbeddingMeaning
-from pytest_crbench.scoring.matching.meaning import ExactMeaning, Pair, in_full
+from pytest_crbench.scoring.matching.meaning import EmbeddingMeaning, ExactMeaning, Pair, in_full
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,9 +13,9 @@ from support.fixture_trees import FILES, write
 
 from pytest_crbench.core.errors import TamperedError
 from pytest_crbench.models.retrieval import syntax
-from pytest_crbench.models.retrieval.bm25 import words
 from pytest_crbench.models.retrieval.chunks import chunked, chunks_of, reason, told
 from pytest_crbench.models.retrieval.parsing import MOST_FAILURES, Parsing
+from pytest_crbench.models.retrieval.ranking import words
 
 
 def function(name: str, lines: int, indent: str = "") -> str:

@@ -15,9 +15,8 @@ from support.fixture_trees import write
 from pytest_crbench.core.errors import InfraError
 from pytest_crbench.core.model import Tree
 from pytest_crbench.host.eviction import cache_items, evict
-from pytest_crbench.models.retrieval.bm25 import Bm25
-from pytest_crbench.models.retrieval.embedding import ByEmbedding, _unit
 from pytest_crbench.models.retrieval.index import Index, open_index
+from pytest_crbench.models.retrieval.ranking import Bm25, ByEmbedding, _unit
 
 
 @pytest.fixture
@@ -125,7 +124,7 @@ def test_processes_that_come_together_make_one_index(tree: Tree, tmp_path: Path)
 import json, sys
 from pathlib import Path
 from pytest_crbench.core.model import Tree
-from pytest_crbench.models.retrieval.bm25 import Bm25
+from pytest_crbench.models.retrieval.ranking import Bm25
 from pytest_crbench.models.retrieval.index import open_index
 lines = []
 index = open_index(Tree(Path(sys.argv[1]), sys.argv[2]), Bm25(), cache=Path(sys.argv[3]), log=lines.append)

@@ -11,10 +11,9 @@ from ...core.errors import InfraError, ReviewerError
 from ...core.model import File
 from ...host import digest
 from ...host.files import write_atomic
-from ...models import prompts
+from ...models import prompts, tools
 from ...models.adapting import Adapting
-from ...models.conversation import tools
-from ...models.conversation.loop import Bounds, Conversation, Trajectory, Words
+from ...models.conversation import Bounds, Conversation, Trajectory, Words
 from ...models.load import price_of
 from ...text.printable import decode
 from ...text.secrets import scrubbed

@@ -67,13 +67,13 @@ def _method(
     mode: str, settings: Settings, run: Path | None, environ: Mapping[str, str] | None, meter: Meter
 ) -> Method | None:
     if mode == "bm25":
-        from ...models.retrieval.bm25 import Bm25
+        from ...models.retrieval.ranking import Bm25
 
         return Bm25()
     if mode != "embedding":
         return None
     from ...models.load import embeddings
-    from ...models.retrieval.embedding import ByEmbedding
+    from ...models.retrieval.ranking import ByEmbedding
 
     made = embeddings(settings, run, who=f"the reviewer {PREFIX}{mode}", environ=environ)
     return ByEmbedding(replace(made, spent=meter.add), made.identity)

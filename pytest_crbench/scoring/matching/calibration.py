@@ -16,15 +16,14 @@ from itertools import combinations, islice
 from typing import TYPE_CHECKING
 
 from ...core.errors import UsageError
-from .embedding import cosines
-from .meaning import said
+from .meaning import cosines, said
 from .place import Rules, candidates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...core.model import ReviewComment
-    from .embedding import Embed
+    from .meaning import Embed
 
 #: Words and phrases that change nothing of what a comment asks for. Each side stands for the other.
 _SYNONYMS = (

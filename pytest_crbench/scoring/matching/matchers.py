@@ -68,7 +68,7 @@ def _meaning(settings: Settings, run: Path | None, environ: Mapping[str, str] | 
     if settings.meaning == "embedding":
         from ...models.load import embeddings
         from .calibrations import threshold_of
-        from .embedding import EmbeddingMeaning
+        from .meaning import EmbeddingMeaning
 
         found = embeddings(settings, run, who=_EMBEDDING, environ=environ)
         return EmbeddingMeaning(found, *threshold_of(settings))

@@ -26,9 +26,8 @@ from ...core.errors import InfraError
 from ...core.model import File
 from ...host import digest
 from ...text import plainjson
-from .decide import DISK_FULL
+from .decide import DISK_FULL, needs_tree_on_path, test_names
 from .observe import observe
-from .static import needs_tree_on_path, test_names
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

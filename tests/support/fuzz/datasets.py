@@ -12,7 +12,7 @@ from pytest_crbench.core.errors import UsageError
 from pytest_crbench.datasets import open_dataset
 from pytest_crbench.datasets.native import load
 from pytest_crbench.datasets.record import write_expected, write_validation
-from pytest_crbench.scoring.tests.static import imported_tops, needs_tree_on_path, test_names
+from pytest_crbench.scoring.tests.decide import imported_tops, needs_tree_on_path, test_names
 from pytest_crbench.text.printable import clean
 
 from .shapes import mutated, sometimes, table

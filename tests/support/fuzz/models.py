@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from pytest_crbench.core.errors import InfraError
-from pytest_crbench.models import completion
+from pytest_crbench.models import completion, tools
 from pytest_crbench.models.client import Model
 from pytest_crbench.models.completion import CHAT
-from pytest_crbench.models.conversation import tools
 from pytest_crbench.models.retry import Failure, of_status
 from pytest_crbench.models.usage import Price, Usage
 

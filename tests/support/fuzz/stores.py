@@ -16,7 +16,7 @@ from pytest_crbench.evaluation.store import Store
 from pytest_crbench.host import digest
 from pytest_crbench.models.completion import CompletionCache
 from pytest_crbench.models.usage import Ledger, Price, Usage
-from pytest_crbench.sandbox import pins, venv
+from pytest_crbench.sandbox import interpreters, pins
 from pytest_crbench.sandbox.folder import owner_of
 from pytest_crbench.sources.writer import Cache
 from pytest_crbench.workspace import repository
@@ -190,11 +190,11 @@ def _read_cached(raw: bytes, folder: Path) -> None:
     place = folder / "trees" / "key"
     (place / "tree").mkdir(parents=True, exist_ok=True)
     (place / "diff").write_bytes(b"")
-    for name in ("record.json", "ids.json", "owner.json", venv._COMPLETE):
+    for name in ("record.json", "ids.json", "owner.json", interpreters._COMPLETE):
         (place / name).write_bytes(raw)
     found = pins._remembered(place / "record.json")
     assert found is None or all(isinstance(pin, str) and "\n" not in pin for pin in found)
-    assert venv._is_whole(place) in (True, False)
+    assert interpreters._is_whole(place) in (True, False)
     assert set(owner_of(place)) == {"session", "owner"}
     repository._load(place)
     for verify in (True, False):

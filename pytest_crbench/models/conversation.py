@@ -7,20 +7,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ...core.errors import StageError
-from ...host.files import write_json
-from ...text.printable import printable
-from ...text.secrets import scrub, scrub_value
-from ..retry import ContextLengthError, DeadlineError, RefusedError
-from ..usage import Price, Usage
+from ..core.errors import StageError
+from ..host.files import write_json
+from ..text.printable import printable
+from ..text.secrets import scrub, scrub_value
 from . import tools
+from .retry import ContextLengthError, DeadlineError, RefusedError
+from .usage import Price, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ...core.sandbox import Sandbox
-    from ..completion import Completion, ToolCall
+    from ..core.sandbox import Sandbox
+    from .completion import Completion, ToolCall
 
 #: Finish reasons of an answer that is not whole, and what the model is told.
 _CUT_OFF = {

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...core.model import File
-from ...text import plainjson
-from ...text.fences import clip, visible
-from ...text.printable import clean, decode
+from ..core.model import File
+from ..text import plainjson
+from ..text.fences import clip, visible
+from ..text.printable import clean, decode
 
 if TYPE_CHECKING:
-    from ...core.sandbox import ExecResult, Sandbox
-    from ..completion import ToolCall
+    from ..core.sandbox import ExecResult, Sandbox
+    from .completion import ToolCall
 
 BASH: dict[str, Any] = {
     "type": "function",
