@@ -119,11 +119,11 @@ def _folder(place: Path, verdict: Verdict) -> Path:
 
 def _recorded(file: Path, place: Path) -> tuple[Any, Path]:
     """A stage's record and the folder it is in: the run's, or that of the run which it replays."""
-    from ..run.rundir import read_record
+    from ..evaluation.run_record import read_run
 
-    replayed = read_record(place).get("replay_of")
+    replayed = read_run(place).replay_of
     if not file.is_file() and replayed:
-        file = place.parent / str(replayed) / file.relative_to(place)
+        file = place.parent / replayed / file.relative_to(place)
     return records.recorded(file), file.parent
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _MOST = 10**9
+_ADVICE = "Use a file as pytest-crbench wrote it (docs/results-format.md)."
 #: Counts of what became of a review's comments, and of which count each is a part.
 _PARTS = {
     **dict.fromkeys(("matched", "line_matched", "duplicates", "placeless", "unlabelled"), "comments"),
@@ -76,13 +77,14 @@ Ordinal = Annotated[int, Field(ge=1, strict=True)]
 adapter: Callable[[Any], TypeAdapter[Any]] = lru_cache(TypeAdapter)
 
 
-def from_row(kind: type[T], content: Any, where: str = "row") -> T:
+def from_row(kind: type[T], content: Any, where: str = "row", advice: str = _ADVICE) -> T:
     """Return the record in plain JSON; keys that this version does not know are left aside.
 
     Args:
         kind: the type of the record.
         content: plain JSON.
         where: what to name in an error: a file, maybe with a line.
+        advice: what to do about an error, as a sentence.
 
     Raises:
         UsageError: a key is missing or holds what it cannot; names file, key, what was found and what to do.
@@ -90,13 +92,14 @@ def from_row(kind: type[T], content: Any, where: str = "row") -> T:
     try:
         found: T = adapter(kind).validate_python(content)
     except ValidationError as error:
-        raise UsageError(f"{where}, {_explained(error)}") from None
+        raise UsageError(f"{where}, {_explained(error)}. {advice}") from None
     return found
 
 
 def to_row(record: Any) -> dict[str, Any]:
     """Return a record as plain JSON, in the key order of the published schema."""
-    found: dict[str, Any] = plain(adapter(type(record)).dump_python(record, warnings=False))
+    dumped = adapter(type(record)).dump_python(record, by_alias=True, exclude_unset=True, warnings=False)
+    found: dict[str, Any] = plain(dumped)
     return found
 
 
@@ -107,6 +110,4 @@ def _explained(error: ValidationError) -> str:
     found = "nothing" if first["type"] == "missing" else printable(repr(first["input"]), 80)
     more = f" ({error.error_count() - 1} more like it)" if error.error_count() > 1 else ""
     said = printable(first["msg"].removeprefix("Input "), 200)
-    return (
-        f"{key}{said}, found {found}{more}. Use a file as pytest-crbench wrote it (docs/results-format.md)."
-    )
+    return f"{key}{said}, found {found}{more}"

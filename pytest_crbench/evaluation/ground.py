@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InfraError, InvalidInstanceError
 from ..core.model import PullRequest, Tree, Trees
+from ..core.run_record import BaseInfo, EnvironmentInfo
 from ..text.diffs import DiffMap
 from ..text.printable import decode
 from .identity import environment_name
-from .lock import ENVIRONMENTS, LockFile
+from .run_record import ENVIRONMENTS, note
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,17 +99,14 @@ class Ground:
         built: EnvironmentRef = self._recorded(
             f"environments/{name}", lambda: self.owner.parts.backend.environment(wanted)
         )
-        LockFile(self.owner.places.run).note(
-            ENVIRONMENTS,
-            name,
-            {
-                "digest": built.digest,
-                "python": built.python,
-                "specifier": wanted.python,
-                "pins": list(built.pins),
-                "base": {"name": built.base_name, "id": built.base_id},
-            },
+        recorded = EnvironmentInfo(
+            digest=built.digest,
+            python=built.python,
+            specifier=wanted.python,
+            pins=list(built.pins),
+            base=BaseInfo(name=built.base_name, id=built.base_id),
         )
+        note(self.owner.places.run, ENVIRONMENTS, name, recorded)
         return built
 
     def _recorded(self, name: str, make: Callable[[], Any]) -> Any:

@@ -5,19 +5,22 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..core.errors import UsageError
+from ..core.run_record import SelectionInfo
 from ..evaluation.plan import plan_of
-from ..run.rundir import find_run, read_record
+from ..evaluation.run_record import read_run
+from ..run.rundir import find_run
 from .register import TYPED, holds_everything
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     import pytest
 
     from ..core.model import Dataset
+    from ..core.run_record import RunRecord
     from ..core.settings import Settings
     from ..evaluation.plan import Plan
 
@@ -64,21 +67,18 @@ def recorded_nodes(run: Path, *, replay: bool) -> frozenset[str] | None:
     Raises:
         UsageError: if the record is missing or unreadable.
     """
-    nodes = read_record(run).get("selected_nodes")
-    if not isinstance(nodes, list):
-        return None
-    return frozenset(_check(str(node)) if replay else str(node) for node in nodes)
+    nodes = read_run(run).selected_nodes
+    return None if nodes is None else frozenset(_check(node) if replay else node for node in nodes)
 
 
-def note(record: Mapping[str, Any], selected: Sequence[str], known: Collection[str]) -> dict[str, Any]:
-    """Return the record of a run with what of its datasets was selected.
+def note(record: RunRecord, selected: Sequence[str], known: Collection[str]) -> None:
+    """Put into the record of a run what of its datasets was selected.
 
     The node ids are those of its first invocation, and only there if they are a part: resuming inherits them.
     """
-    noted = {**record, "selection": {"selected": len(selected), "of": len(known)}}
-    if "selection" not in record and len(selected) < len(known):
-        noted["selected_nodes"] = list(selected)
-    return noted
+    if record.selection is None and len(selected) < len(known):
+        record.selected_nodes = list(selected)
+    record.selection = SelectionInfo(selected=len(selected), of=len(known))
 
 
 def _check(node: str) -> str:

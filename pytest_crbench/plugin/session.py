@@ -98,17 +98,17 @@ class ControllerSession:
         pulls = len({(key.dataset, key.instance) for key, _ in named})
         assert self.session is not None
         labels = {
-            "reviewer": reviewer_label(record["reviewer"]),
-            "agent": agent_label(record["agent"]),
-            "sandbox": record["sandbox"]["name"],
+            "reviewer": reviewer_label(record.reviewer),
+            "agent": agent_label(record.agent) if record.agent else "?",
+            "sandbox": record.sandbox.name if record.sandbox else "?",
         }
         fixtures = {name.removeprefix("crbench_"): file for name, file in replaced(self.session).items()}
         parts = [
             *(f"{p} {f'of a fixture in {fixtures[p]}' if p in fixtures else labels[p]}" for p in labels),
-            *([f"matching by {record['matcher']['name']}"] if "matcher" in record else []),
+            *([f"matching by {record.matcher.name}"] if record.matcher else []),
             f"{pulls} pull request{'s' * (pulls != 1)}, {checks} check{'s' * (checks != 1)}",
         ]
-        isolation = [] if "sandbox" in fixtures else filter(None, [isolation_line(record["sandbox"])])
+        isolation = [] if "sandbox" in fixtures else filter(None, [isolation_line(record.sandbox)])
         line = ", ".join(printable(scrubbed(part), 80) for part in parts)
         return [f"crbench: {one}" for one in (line, *isolation)]
 
@@ -123,7 +123,7 @@ class ControllerSession:
         """Note the node ids that will run; what was deselected is not part of the run."""
         self.selected = [node for node in ids if node in self.known]
         if self.run.files is not None and self.selected:
-            self.run.record = note(self.run.record, self.selected, self.known)
+            note(self.run.record, self.selected, self.known)
             self.run.files.record(self.run.record)
 
     # Verdicts ---------------------------------------------------------------------------------------
@@ -152,9 +152,8 @@ class ControllerSession:
 
     def _note_fixtures(self, found: dict[str, str]) -> None:
         """Record which fixtures are not ours as soon as it is known: a killed run must tell it too."""
-        known = self.run.record.get("fixtures") or {}
-        if self.run.files is not None and not found.items() <= known.items():
-            self.run.record["fixtures"] = {**known, **found}
+        if self.run.files is not None and not found.items() <= self.run.record.fixtures.items():
+            self.run.record.fixtures = {**self.run.record.fixtures, **found}
             self.run.files.record(self.run.record)
 
     def _keep(self, verdict: Verdict) -> None:
@@ -226,7 +225,7 @@ class ControllerSession:
         lines = table(self.results, self.decision, shown_path(self.run.invocation.run), width, misses)
         for line in lines:
             terminalreporter.write_line(scrubbed(line))
-        extra = self.config.hook.pytest_crbench_summary(config=self.config, results=dict(self.results.run))
+        extra = self.config.hook.pytest_crbench_summary(config=self.config, results=to_row(self.results.run))
         for lines in extra:
             for line in lines or ():
                 terminalreporter.write_line(printable(scrubbed(str(line))))

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ..core.model import Key, Verdict
+    from ..core.run_record import Part, SandboxPart
     from ..statistics.gate import Decision
     from ..statistics.results import Results
     from ..statistics.score import Group, Summary
@@ -203,42 +204,40 @@ def cost_line(group: Group) -> str:
 def notes(results: Results) -> Iterator[str]:
     """What a reader must know of the data and of how the run was made."""
     run = results.run
-    for dataset in run.get("datasets") or []:
-        if dataset.get("notice"):
-            yield printable(f"{dataset.get('name')}: {dataset['notice']}", 1000)
-    if line := _reviewers_place(run.get("reviewer")):
+    for dataset in run.datasets:
+        if dataset.notice:
+            yield printable(f"{dataset.name}: {dataset.notice}", 1000)
+    if line := _reviewers_place(run.reviewer):
         yield printable(line, 300)
-    if line := isolation_line(run.get("sandbox")):
+    if line := isolation_line(run.sandbox):
         yield line
     yield from fixture_lines(results)
-    matcher = run.get("matcher")
-    if isinstance(matcher, dict):
-        told = threshold_text(matcher.get("threshold"))
-        yield printable(f"matching: meanings compared by {matcher.get('name')}{told}", 500)
-        if (matcher.get("fingerprint") or {}).get("matcher") == "aacr-legacy":
+    if run.matcher is not None:
+        told = threshold_text(run.matcher.threshold)
+        yield printable(f"matching: meanings compared by {run.matcher.name}{told}", 500)
+        if (run.matcher.fingerprint or {}).get("matcher") == "aacr-legacy":
             yield "matching: by the published evaluator, with its faults (docs/matching.md): no measurement"
     if results.name("agent") == "reference":
         yield "reference agent: for checking the harness only; these rates say nothing about a reviewer"
     if results.part:
         yield f"a part of the run's datasets: {results.part}; rates and gate are of the selection"
-    if run.get("replay_of"):
+    if run.replay_of:
         yield printable(
-            f"replay of {run['replay_of']}: its reviews and revisions were read, none was made again"
+            f"replay of {run.replay_of}: its reviews and revisions were read, none was made again"
         )
-    if run.get("resumed"):
+    if run.resumed:
         yield "resumed: what earlier invocations of this run had recorded was taken over"
-    if run.get("interrupted"):
+    if run.interrupted:
         yield "interrupted: what was not run counts as not measured; --crbench-resume finishes the run"
-    for line in run.get("notes") or []:
-        yield printable(str(line), 1000)
+    yield from (printable(line, 1000) for line in run.notes)
 
 
-def isolation_line(sandbox: Any) -> str:
+def isolation_line(sandbox: SandboxPart | None) -> str:
     """Say that nothing isolates what runs, and why Docker was not taken; "" for a sandbox that isolates."""
-    if not isinstance(sandbox, dict) or sandbox.get("name") != "local":
+    if sandbox is None or sandbox.name != "local":
         return ""
-    why = f"Docker was not taken: {sandbox['no_docker']}" if sandbox.get("no_docker") else ""
-    if sandbox.get("isolation") != "none":
+    why = f"Docker was not taken: {sandbox.no_docker}" if sandbox.no_docker else ""
+    if sandbox.isolation != "none":
         return printable(f"sandbox: local. {why}", 600) if why else ""
     said = (
         "sandbox: local, WITHOUT ISOLATION: bubblewrap is missing or does not work here, so agents and "
@@ -249,7 +248,7 @@ def isolation_line(sandbox: Any) -> str:
 
 def fixture_lines(results: Results) -> Iterator[str]:
     """Say which fixtures took the place of what the options name."""
-    for name, file in (results.run.get("fixtures") or {}).items():
+    for name, file in results.run.fixtures.items():
         yield printable(f"fixture: {name} is that of {file}, not of the options", 300)
 
 
@@ -269,10 +268,9 @@ def threshold_text(origin: Any) -> str:
     return f"; threshold measured on {of}, wrong for {', '.join(errors)}"
 
 
-def _reviewers_place(reviewer: Any) -> str:
+def _reviewers_place(reviewer: Part) -> str:
     """Say what a reviewer could reach, where that was bounded; "" for one that ran on the host."""
-    fingerprint = reviewer.get("fingerprint") if isinstance(reviewer, dict) else None
-    image = fingerprint.get("image") if isinstance(fingerprint, dict) else None
+    image = (reviewer.fingerprint or {}).get("image")
     if not isinstance(image, dict):
         return ""
     network = "with the network" if image.get("network") else "without network"

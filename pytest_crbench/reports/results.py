@@ -10,6 +10,7 @@ from ..core.errors import InfraError, UsageError
 from ..core.model import IDENTITY, Key, Verdict
 from ..core.records import from_row, to_row
 from ..core.scoring import scoring_of
+from ..evaluation.run_record import of_lock_file
 from ..host.files import write_json
 from ..statistics.bootstrap import METHOD as AGREEMENT_METHOD
 from ..statistics.intervals import LEVEL, METHOD
@@ -44,8 +45,7 @@ def document(results: Results, decision: Decision | None) -> dict[str, Any]:
         "schema": NAME,
         "schema_version": VERSION,
         "crbench": __version__,
-        "run": plain(results.run),
-        "lock": plain(results.lock) or None,
+        "run": to_row(results.run),
         "summary": summaries[0],
         "summaries": summaries,
         "gate": None if decision is None else plain(decision.to_json()),
@@ -91,7 +91,7 @@ def load_results(path: Path) -> Results:
     file = path / "results.json" if path.is_dir() else path
     content = _parse(file)
     _check_version(file, content)
-    found = from_row(ResultsFile, content, str(file))
+    found = from_row(ResultsFile, _upgraded(content), str(file))
     planned: dict[Key, Mapping[str, str]] = {}
     rows: dict[str, Sequence[Verdict | NotRun]] = {"verdicts": found.verdicts, "not_run": found.not_run}
     for name, part in rows.items():
@@ -104,16 +104,27 @@ def load_results(path: Path) -> Results:
                 )
             planned[key] = row.facets
     return Results(
-        run=content["run"],
+        run=found.run,
         verdicts=tuple(found.verdicts),
         planned=planned,
         source=str(file),
-        lock=content.get("lock") or {},
     )
 
 
 def _identity(key: Key) -> str:
     return f"{key.dataset}::{key.instance}::{key.check} ({key.scoring}, repeat {key.repeat}, {key.arm})"
+
+
+def _upgraded(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of a file of any version as this version has it.
+
+    In version 1 the inputs of the run are beside it, as they were in its lock file.
+    """
+    run, lock = content.get("run"), content.get("lock")
+    if content["schema_version"] == 1 and isinstance(run, dict):
+        inputs = of_lock_file(lock) if isinstance(lock, dict) else None
+        content = {**content, "run": {**run, "inputs": inputs}}
+    return {**content, "schema_version": VERSION}
 
 
 def append_row(path: Path, verdict: Verdict) -> None:

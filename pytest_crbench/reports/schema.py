@@ -1,6 +1,7 @@
 """The published shape of ``results.json``, and of the lines of ``results.jsonl``.
 
-``python -m pytest_crbench.reports.schema`` prints the JSON Schema that docs/results.schema.json holds.
+``python -m pytest_crbench.reports.schema`` prints the JSON Schema that docs/results.schema.json holds; with
+the argument ``run`` that of ``run.json`` (docs/run.schema.json).
 Within one ``schema_version`` keys are only added; readers leave aside those they do not know.
 """
 
@@ -12,22 +13,18 @@ from collections.abc import Mapping  # noqa: TC003  (pydantic resolves these)
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ..core.model import Key, Verdict
 from ..core.records import Text  # noqa: TC001
+from ..core.run_record import Count, Record, RunRecord
 
 NAME = "crbench-results"
-VERSION = 1
+VERSION = 2
 
-Count = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Bounds = Annotated[list[Share], Field(min_length=2, max_length=2)]
 Numbers = dict[str, float]
-
-
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="allow", strict=False, allow_inf_nan=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,58 +44,7 @@ class Unmeasured(Key):
     log: str | None
 
 
-class Part(_Model):
-    """A reviewer, coding agent or sandbox; ``fingerprint`` is all that decides what it does."""
-
-    name: str
-    fingerprint: dict[str, Any] | None = None
-
-
-class DatasetInfo(_Model):
-    """A dataset as it was selected from."""
-
-    name: str
-    title: str = ""
-    notice: str = ""
-    digest: str = ""
-    instances: Count = 0
-    checks: Count = 0
-
-
-class SelectionInfo(_Model):
-    """How many of the measurements of the run's datasets were selected; a part where the two differ."""
-
-    selected: Count
-    of: Count
-
-
-class Run(_Model):
-    """How the verdicts were made. Times are ISO 8601."""
-
-    name: str
-    started: str
-    finished: str | None = None
-    interrupted: bool = False
-    reviewer: Part
-    agent: Part | None = None
-    sandbox: Part | None = None
-    matcher: Part | None = Field(default=None, description="how comments were matched")
-    datasets: list[DatasetInfo] = Field(default_factory=list)
-    repeats: Annotated[int, Field(ge=1)] = 1
-    options: dict[str, Any] = Field(default_factory=dict)
-    selection: SelectionInfo | None = Field(default=None, description="what of its datasets the run is of")
-    replay_of: str | None = Field(default=None, description="the run whose reviews and revisions were read")
-    resumed: bool = Field(default=False, description="whether an earlier invocation began it")
-    python: str = ""
-    platform: dict[str, Any] = Field(default_factory=dict)
-    git: dict[str, Any] | None = Field(default=None, description="revision and dirty, of the working folder")
-    notes: list[str] = Field(default_factory=list)
-    fixtures: dict[str, str] = Field(
-        default_factory=dict, description="fixtures that replaced ours, each with the file that defines it"
-    )
-
-
-class RateInfo(_Model):
+class RateInfo(Record):
     """A rate with its 95 % interval; null where nothing was counted."""
 
     passed: Count
@@ -107,21 +53,21 @@ class RateInfo(_Model):
     interval: Bounds | None
 
 
-class MacroInfo(_Model):
+class MacroInfo(Record):
     """The mean of the pull requests' own rates."""
 
     rate: Share | None
     interval: Bounds | None
 
 
-class BoundsInfo(_Model):
+class BoundsInfo(Record):
     """The rate if every unmeasured check had been missed, and if every one had passed."""
 
     lowest: Share | None
     highest: Share | None
 
 
-class CommentInfo(_Model):
+class CommentInfo(Record):
     """Review comments, over the reviews that are known."""
 
     reviews: Count
@@ -135,7 +81,7 @@ class CommentInfo(_Model):
     per_pr: float | None
 
 
-class GroupInfo(_Model):
+class GroupInfo(Record):
     """The verdicts that share one value of one facet (both "" for all of them)."""
 
     facet: str
@@ -165,14 +111,14 @@ class GroupInfo(_Model):
     seconds: Numbers = Field(description="median per pull request and repeat, by stage")
 
 
-class EstimateInfo(_Model):
+class EstimateInfo(Record):
     """A number and its 95 % interval; null where there is nothing to make it of."""
 
     value: Share | None
     interval: Bounds | None
 
 
-class AgreementInfo(_Model):
+class AgreementInfo(Record):
     """Precision, recall and F1 of the pull requests of one facet value (docs/matching.md)."""
 
     facet: str
@@ -197,7 +143,7 @@ class AgreementInfo(_Model):
     counts: dict[str, Count | None]
 
 
-class SelfReportedInfo(_Model):
+class SelfReportedInfo(Record):
     """Checks without a result for a reason that only the reviewer or agent gave; the gate's rates."""
 
     checks: Count
@@ -205,7 +151,7 @@ class SelfReportedInfo(_Model):
     macro: Share | None = Field(description="with these as not passed")
 
 
-class SummaryInfo(_Model):
+class SummaryInfo(Record):
     """Rates of one scoring and arm."""
 
     scoring: str
@@ -220,7 +166,7 @@ class SummaryInfo(_Model):
     )
 
 
-class CheckName(_Model):
+class CheckName(Record):
     """A check, whatever the scoring, repeat and arm."""
 
     dataset: str
@@ -228,7 +174,7 @@ class CheckName(_Model):
     check: str
 
 
-class ConditionInfo(_Model):
+class ConditionInfo(Record):
     """One condition of the gate."""
 
     label: str
@@ -239,7 +185,7 @@ class ConditionInfo(_Model):
     )
 
 
-class GateInfo(_Model):
+class GateInfo(Record):
     """The decision; ``verdict`` is the text of the last line of the run."""
 
     outcome: Literal["met", "not-met", "undecided", "none"]
@@ -248,7 +194,7 @@ class GateInfo(_Model):
     conditions: list[ConditionInfo]
 
 
-class IntervalInfo(_Model):
+class IntervalInfo(Record):
     """How the intervals were made (docs/statistics.md)."""
 
     method: str
@@ -256,14 +202,13 @@ class IntervalInfo(_Model):
     level: float
 
 
-class ResultsFile(_Model):
+class ResultsFile(Record):
     """The results of one run of pytest-crbench."""
 
     schema_: Literal["crbench-results"] = Field(alias="schema")
-    schema_version: Literal[1]
+    schema_version: Literal[2]
     crbench: str = Field(description="version of pytest-crbench that wrote the file")
-    run: Run
-    lock: dict[str, Any] | None = Field(default=None, description="the run's lock file (lock.schema.json)")
+    run: RunRecord
     summary: SummaryInfo = Field(description="of the run's first scoring")
     summaries: list[SummaryInfo] = Field(default_factory=list, description="of every scoring")
     gate: GateInfo | None
@@ -273,14 +218,15 @@ class ResultsFile(_Model):
     unmeasured: list[Unmeasured] = Field(default_factory=list, description="every selected check of these")
 
 
-def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of ``results.json``."""
+def json_schema(kind: type[Record] = ResultsFile, name: str = NAME) -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of ``results.json``, or of another record."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"urn:{NAME}:{VERSION}",
-        **ResultsFile.model_json_schema(by_alias=True),
+        "$id": f"urn:{name}:{VERSION}",
+        **kind.model_json_schema(by_alias=True),
     }
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(json_schema(), indent=1, sort_keys=False) + "\n")
+    asked = (RunRecord, "crbench-run") if sys.argv[1:] == ["run"] else (ResultsFile, NAME)
+    sys.stdout.write(json.dumps(json_schema(*asked), indent=1) + "\n")

@@ -51,8 +51,7 @@ def _row(run: Results) -> _Row:
     summary = run.summary(scoring="matching")
     if not isinstance(summary.own, MatchingNumbers):
         raise UsageError(f"{run.source} has no measurement: there is nothing to put into a table")
-    reviewer = run.run.get("reviewer")
-    fingerprint = (reviewer.get("fingerprint") if isinstance(reviewer, dict) else None) or {}
+    fingerprint = run.run.reviewer.fingerprint or {}
     mode, model = fingerprint.get("mode"), fingerprint.get("model")
     if isinstance(model, dict):
         model = model.get("model") or model.get("name")

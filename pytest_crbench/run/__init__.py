@@ -1,1 +1,1 @@
-"""A run: settings, folder, inputs and lock file, the parts that it is made of, its reports."""
+"""A run: settings, folder, record, the parts that it is made of, its reports."""

@@ -212,7 +212,7 @@ def make_evaluator(
     from ..core.sandbox import Limits
     from ..workspace.repository import build
     from ..workspace.revision import capture, changes
-    from .lockstep import note_programs
+    from .record import note_programs
 
     note_programs(invocation.run, reviewer, agent)
     permit = partial(must_be_there, invocation.controller)

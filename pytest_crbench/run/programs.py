@@ -197,10 +197,11 @@ class Recorded:
     @classmethod
     def part(cls, run: Path, part: str) -> Recorded:
         """Read what made the reviews or revisions of a run, which may have been a vendor's fixture."""
-        from .lockstep import made_by
+        from ..evaluation.run_record import read_inputs
 
-        found = made_by(run, part)
-        return cls(found.get("name", "?"), found.get("fingerprint", {}))
+        inputs = read_inputs(run)
+        found = inputs.fixtures.get(part) or getattr(inputs, part)
+        return cls(found.name, found.fingerprint)
 
     def review(self, task: ReviewTask) -> Review:
         """Never called: the evaluator reads the recorded review."""

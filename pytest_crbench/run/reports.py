@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..core.errors import InfraError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from pathlib import Path
 
     from ..core.model import Verdict
+    from ..core.run_record import RunRecord
     from ..core.settings import Settings
     from ..statistics.gate import Decision, Gate
     from ..statistics.results import Results
@@ -54,11 +55,11 @@ class RunFiles:
 
         self._write("results.jsonl", lambda path: append_row(path, verdict))
 
-    def record(self, record: Mapping[str, Any]) -> None:
-        """Write ``run.json``."""
-        from ..host.files import write_json
+    def record(self, record: RunRecord) -> None:
+        """Write ``run.json``; what workers have noted in it is taken into ``record``."""
+        from ..evaluation.run_record import write_run
 
-        self._write("run.json", lambda path: write_json(path, dict(record)))
+        self._write("run.json", lambda path: write_run(path.parent, record))
 
     def reports(self, results: Results, decision: Decision) -> None:
         """Write ``results.json`` and ``summary.md``, and append the latter to the job summary of GitHub."""

@@ -8,19 +8,17 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import CrbenchError
-from ..evaluation.lock import LockFile
 from ..evaluation.plan import plan_of
+from ..evaluation.run_record import read_run, write_run
 from ..host import trees
 from ..host.eviction import Uses
 from ..host.processes import SESSION_VARIABLE, kill_marked, kill_orphans
 from ..statistics.gate import check_metrics, decide
 from ..statistics.results import Results
-from . import assemble, lockstep, programs
-from .inputs import run_inputs
-from .preflight import check_machine, check_sandbox
+from . import assemble, preflight, programs
 from .record import image_of, made_by, now, run_record
 from .reports import RunFiles, make_gate
-from .rundir import chosen_sandbox, find_run, hide_from_git, new_name, read_record, write_record
+from .rundir import chosen_sandbox, find_run, hide_from_git, new_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,6 +26,7 @@ if TYPE_CHECKING:
 
     from ..core.model import Dataset, Key, Verdict
     from ..core.reviewer import Reviewer
+    from ..core.run_record import RunRecord
     from ..core.settings import Settings
     from ..evaluation.evaluator import Evaluator
     from ..evaluation.plan import Planned
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
 
 #: Seconds after which an engine has done what an interrupted request asked of it.
 _SETTLE = 0.5
+_NOT_STARTED = "the run has not started: call start() first"
 
 
 class Run:
@@ -69,8 +69,7 @@ class Run:
         self.plan = plan_of(settings)
         self.invocation: assemble.Invocation | None = None
         self.files: RunFiles | None = None
-        #: What ``run.json`` holds.
-        self.record: dict[str, Any] = {}
+        self._record: RunRecord | None = None
         self.verdicts: dict[Key, Verdict] = {}
         self._evaluator: Evaluator | None = None
         self._end: list[Callable[[], None]] = []
@@ -87,14 +86,14 @@ class Run:
         return self.plan.all_of(self.datasets)
 
     def start(self) -> assemble.Invocation:
-        """Make the programs, look at machine and sandbox, and write run folder and lock file.
+        """Make the programs, look at machine and sandbox, and write the record of the run.
 
         Raises:
             UsageError: if something is missing, or does not fit the run that this one goes on with.
             InfraError: if the engine or the disk fails.
         """
         settings = self.settings
-        check_machine(settings)
+        preflight.check_machine(settings)
         replay = find_run(settings.run_dir, settings.replay) if settings.replay else None
         # Both must be there before anything is built: a missing key is told now, not after an hour.
         session = secrets.token_hex(8)
@@ -116,32 +115,38 @@ class Run:
         trees.reap_temporary()
         backend.reap()
         programs.reap_reviewers(settings, session)
-        check_sandbox(backend, [i for d in self.datasets for i in d.instances])
-        described = backend.describe()
-        inputs = run_inputs(settings, self.datasets, reviewer, agent, described, deciders)
-        self.record = run_record(
-            settings, self.datasets, reviewer, agent, described, inputs, deciders.values()
-        )
+        preflight.check_sandbox(backend, [i for d in self.datasets for i in d.instances])
+        record = run_record(run.name, settings, self.datasets, reviewer, agent, backend.describe(), deciders)
+        inputs, options = record.inputs, record.options
+        assert inputs is not None
         hide_from_git(settings.run_dir)
         if settings.resume:
-            told = lockstep.resume(run, inputs, backend)
-            self.record = {**read_record(run), "options": self.record["options"], "resumed": True}
+            told = preflight.resume(run, inputs, backend)
+            record = read_run(run)
+            record.options, record.resumed = options, True
         else:
-            told = lockstep.replay(replay, inputs) if replay else []
-            LockFile(run).write(inputs)
-        self._tell(run, replay, told)
-        write_record(run, self.record)
+            told = preflight.replay(replay, inputs) if replay else []
+        self._record = record
+        self._tell(replay, told)
+        write_run(run, record)
         self.invocation = assemble.Invocation(
             run.resolve(),
             session,
             backend.name,
             replay=replay,
-            reviewer_image=image_of(self.record["reviewer"]).get("id", ""),
+            reviewer_image=image_of(record.reviewer).get("id", ""),
             scorings=scorings,
             secret=secrets.token_hex(32),
         )
         self.files = RunFiles(self.invocation.run, self._say)
         return self.invocation
+
+    @property
+    def record(self) -> RunRecord:
+        """How the run is made: what ``run.json`` holds."""
+        if self._record is None:
+            raise RuntimeError(_NOT_STARTED)
+        return self._record
 
     def verdict(self, planned: Planned) -> Verdict:
         """Return the verdict on one measurement, made in this process and kept.
@@ -183,18 +188,15 @@ class Run:
     ) -> Results:
         """Return what has come so far; ``planned`` holds the facets of what was selected (default: all)."""
         assert self.files is not None
-        lock = self._lock()
-        run = {
-            **self.record,
-            **made_by(self.record, lock),
-            "finished": now(),
-            "interrupted": interrupted,
-        }
-        run.pop("selected_nodes", None)  # the verdicts, and what was not run, are these
-        self.files.record({**self.record, "finished": run["finished"]})
+        record = self.record
+        record.finished = now()
+        self.files.record(record)
+        run = record.model_copy(update={**made_by(record), "interrupted": interrupted})
+        # The verdicts, and what was not run, are these.
+        run.model_fields_set.discard("selected_nodes")
         if planned is None:
             planned = {one.key: one.instance.facets(one.check) for one in self.planned()}
-        return Results(run, tuple(self.verdicts.values()), planned, lock=lock)
+        return Results(run, tuple(self.verdicts.values()), planned)
 
     def finish(self) -> tuple[Results, Decision]:
         """Ask the gate once, write results and summary, and return results and decision."""
@@ -234,34 +236,25 @@ class Run:
         image = self.invocation.reviewer_image if self.invocation else ""
         return programs.make_reviewer(self.settings, replay, session=session, image=image, run=run)
 
-    def _tell(self, run: Path, replay: Path | None, told: Iterable[str]) -> None:
-        """Put into the record what the run is called, what it goes on with, and what changed since."""
-        notes = [*told]
+    def _tell(self, replay: Path | None, told: Iterable[str]) -> None:
+        """Put into the record what the run goes on with, and what changed since."""
+        record, notes = self.record, [*told]
         if self.settings.rerun_errors == "all":
             notes.append("errors of the reviewer were repeated (--crbench-rerun-errors=all)")
-        self.record.setdefault("name", run.name)
         if notes:
-            self.record["notes"] = list(dict.fromkeys([*self.record.get("notes", []), *notes]))
+            record.notes = list(dict.fromkeys([*record.notes, *notes]))
         if replay:
-            self.record["replay_of"] = replay.name
-            self.record["fixtures"] = {
+            record.replay_of = replay.name
+            record.fixtures = {
                 name: f"{file} of the replayed run"
-                for name, file in (read_record(replay).get("fixtures") or {}).items()
+                for name, file in read_run(replay).fixtures.items()
                 if name in ("crbench_reviewer", "crbench_agent")
             }
 
     def _started(self) -> assemble.Invocation:
         if self.invocation is None:
-            raise RuntimeError("the run has not started: call start() first")
+            raise RuntimeError(_NOT_STARTED)
         return self.invocation
-
-    def _lock(self) -> dict[str, Any]:
-        """What the run was made of, completed by its workers."""
-        try:
-            return LockFile(self._started().run).read()
-        except CrbenchError as error:
-            self._say(str(error))
-            return {}
 
     def _reap(self, session: str | None) -> None:
         invocation = self._started()

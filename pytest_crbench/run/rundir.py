@@ -1,4 +1,4 @@
-"""Run directories: their names, finding one again, and the record of how a run is made (``run.json``)."""
+"""Run directories: their names, finding one again, and what going on with one takes from its record."""
 
 from __future__ import annotations
 
@@ -9,13 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import UsageError
-from ..host.files import write_json
-from ..text import plainjson
+from ..evaluation.run_record import read_run
 from ..text.secrets import REDACTED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ..core.settings import Settings
 
 
@@ -59,22 +56,6 @@ def find_run(folder: Path, name: str) -> Path:
     raise UsageError(f"no run {name!r} in {folder}; the latest there: {known}")
 
 
-def read_record(run: Path) -> dict[str, Any]:
-    """Return a run's ``run.json``.
-
-    Raises:
-        UsageError: if it is missing or unreadable.
-    """
-    path = run / "run.json"
-    try:
-        record = plainjson.parse(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path} is unreadable ({error}); start a new run") from error
-    if not isinstance(record, dict):
-        raise UsageError(f"{path}: expected an object, found {type(record).__name__}; start a new run")
-    return record
-
-
 def recorded_options(run: Path) -> dict[str, Any]:
     """Return the options that a run was started with, for resuming it without naming them again.
 
@@ -83,8 +64,7 @@ def recorded_options(run: Path) -> dict[str, Any]:
     Raises:
         UsageError: if the record is missing or unreadable.
     """
-    options = read_record(run).get("options")
-    return {k: v for k, v in options.items() if v not in (None, [])} if isinstance(options, dict) else {}
+    return {name: value for name, value in read_run(run).options.items() if value not in (None, [])}
 
 
 def chosen_sandbox(run: Path) -> str:
@@ -93,8 +73,8 @@ def chosen_sandbox(run: Path) -> str:
     Raises:
         UsageError: if the record is missing or unreadable.
     """
-    sandbox = read_record(run).get("sandbox")
-    return str(sandbox.get("name", "auto")) if isinstance(sandbox, dict) else "auto"
+    sandbox = read_run(run).sandbox
+    return sandbox.name if sandbox else "auto"
 
 
 def check_given(run: Path, settings: Settings) -> None:
@@ -109,12 +89,3 @@ def check_given(run: Path, settings: Settings) -> None:
                 f"--crbench-{name.replace('_', '-')} of {run.name} held a credential, which is not recorded: "
                 "give the option again"
             )
-
-
-def write_record(run: Path, record: Mapping[str, Any]) -> None:
-    """Write ``run.json``.
-
-    Raises:
-        InfraError: if the folder cannot be written to.
-    """
-    write_json(run / "run.json", dict(record))

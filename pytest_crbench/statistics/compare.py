@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import UsageError
+from ..core.records import to_row
 from ..core.scoring import scoring_of
 from ..core.status import Status
 from . import paired
@@ -229,7 +230,8 @@ def remarks(first: Results, second: Results) -> tuple[str, ...]:
 
 
 def _unlike(first: Results, second: Results, *sections: str) -> list[Deviation]:
-    return deviations(first.lock, second.lock, sections) if first.lock and second.lock else []
+    ours, theirs = first.run.inputs, second.run.inputs
+    return deviations(to_row(ours), to_row(theirs), sections) if ours and theirs else []
 
 
 def _shown(found: list[Deviation], limit: int = 6) -> str:
@@ -254,8 +256,8 @@ def _differ(a: str | None, b: str | None) -> bool:
 
 def _agent(results: Results) -> Any:
     """What decides what the agent does: its fingerprint where one was recorded."""
-    agent = results.run.get("agent")
-    return agent.get("fingerprint", agent) if isinstance(agent, dict) else agent
+    agent = results.run.agent
+    return agent and (agent.fingerprint or agent.name)
 
 
 def _describe(first: Results, second: Results) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 from ..core.scoring import in_order
 from .score import summarise
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..core.model import Key, Verdict
+    from ..core.run_record import Part, RunRecord
     from .score import Summary
 
 
@@ -20,27 +21,23 @@ if TYPE_CHECKING:
 class Results:
     """The verdicts of a run and how they were made.
 
-    ``run`` is the ``run`` object of a result file (docs/results-format.md). ``planned`` holds the facets
-    of every selected key. ``source`` names the file, for messages.
+    ``planned`` holds the facets of every selected key. ``source`` names the file, for messages.
     """
 
-    run: Mapping[str, Any]
+    run: RunRecord
     verdicts: tuple[Verdict, ...]
     planned: Mapping[Key, Mapping[str, str]] = field(default_factory=dict)
     source: str = "this run"
-    #: The run's lock file; empty if it has none.
-    lock: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def reviewer(self) -> str:
         """Name of the reviewer under test."""
-        return self.name("reviewer")
+        return self.run.reviewer.name
 
-    def name(self, part: str) -> str:
-        """Name of the run's ``reviewer``, ``agent`` or ``sandbox``; "?" if it was not recorded."""
-        value = self.run.get(part)
-        name = value.get("name") if isinstance(value, dict) else None
-        return name if isinstance(name, str) else "?"
+    def name(self, part: Literal["reviewer", "agent", "sandbox"]) -> str:
+        """Name of a part of the run; "?" if it was not recorded."""
+        found: Part | None = getattr(self.run, part)
+        return found.name if found else "?"
 
     @property
     def scorings(self) -> tuple[str, ...]:
@@ -51,20 +48,18 @@ class Results:
     @property
     def part(self) -> str:
         """Which part of its datasets the run is, as in "2 of 5 checks selected"; "" if it is all."""
-        found = self.run.get("selection")
-        selected, of = (found.get("selected"), found.get("of")) if isinstance(found, dict) else (None, None)
-        if not isinstance(selected, int) or not isinstance(of, int) or selected >= of:
+        found = self.run.selection
+        if found is None or found.selected >= found.of:
             return ""
-        several = self.run.get("repeats", 1) != 1 or len(self.scorings) > 1
-        return f"{selected} of {of} {'measurements' if several else 'checks'} selected"
+        several = self.run.repeats != 1 or len(self.scorings) > 1
+        return f"{found.selected} of {found.of} {'measurements' if several else 'checks'} selected"
 
     @property
     def marks(self) -> tuple[str, ...]:
         """What the verdict line says of the run: that it goes on with another one, and that it is a part."""
-        replay = self.run.get("replay_of")
-        found = [f"replay of {replay}"] if replay else []
-        found += [self.part] if self.part else []
-        return ("resumed", *found) if self.run.get("resumed") else tuple(found)
+        found = ["resumed"] if self.run.resumed else []
+        found += [f"replay of {self.run.replay_of}"] if self.run.replay_of else []
+        return (*found, self.part) if self.part else tuple(found)
 
     def summary(self, *, scoring: str | None = None, arm: str = "review") -> Summary:
         """Summarise one scoring (by default the run's first) and one arm."""

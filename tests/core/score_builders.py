@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from support.records import run_record
+
 from pytest_crbench.core.model import Key, Verdict
 from pytest_crbench.core.status import Status
 from pytest_crbench.statistics.results import Results
@@ -54,4 +56,6 @@ def results(
         "sandbox": {"name": "local"},
     }
     planned = {v.key: v.facets for v in verdicts}
-    return Results(run={**parts, **run}, verdicts=tuple(verdicts), planned={**planned, **(missing or {})})
+    return Results(
+        run=run_record(**{**parts, **run}), verdicts=tuple(verdicts), planned={**planned, **(missing or {})}
+    )

@@ -10,13 +10,24 @@ from pathlib import Path
 
 import pytest
 from support.benchmarks import Pull, write_dataset
+from support.records import inputs as no_inputs
+from support.records import run_record
 
 from pytest_crbench.core.errors import InfraError, UsageError
 from pytest_crbench.core.model import Environment
+from pytest_crbench.core.records import from_row, to_row
+from pytest_crbench.core.run_record import EnvironmentInfo, Inputs, PackageInfo
 from pytest_crbench.core.settings import Settings
-from pytest_crbench.evaluation.lock import LockFile, check_replayable, check_same
-from pytest_crbench.run import assemble, lockstep, programs
-from pytest_crbench.run.inputs import run_inputs
+from pytest_crbench.evaluation.run_record import (
+    check_replayable,
+    check_same,
+    note,
+    read_inputs,
+    read_run,
+    write_run,
+)
+from pytest_crbench.run import assemble, preflight, programs
+from pytest_crbench.run.record import run_inputs
 from pytest_crbench.sandbox.local import LocalBackend
 from pytest_crbench.sandbox.settings import SandboxSettings
 from pytest_crbench.statistics.deviations import deviations
@@ -29,22 +40,22 @@ def settings(tmp_path: Path) -> Settings:
     return Settings(reviewer="human", agent="suggestions", dataset=(str(dataset),), cache=tmp_path / "cache")
 
 
-def inputs(settings: Settings) -> dict:
+def inputs(settings: Settings) -> Inputs:
     reviewer, agent = programs.make_reviewer(settings), programs.make_agent(settings, None)
     backend = LocalBackend(SandboxSettings(cache=settings.cache, session="s"))
     deciders = assemble.make_deciders(settings, None, ["tests"])
     found = run_inputs(
         settings, assemble.open_datasets(settings), reviewer, agent, backend.describe(), deciders
     )
-    return json.loads(json.dumps(found))
+    return from_row(Inputs, json.loads(json.dumps(to_row(found))))
 
 
 def test_what_was_named_is_what_is_recorded(settings: Settings) -> None:
     found = inputs(settings)
-    assert found["python"]["version"] == platform.python_version()
-    assert {"pytest", "pytest-xdist", "docker", "pydantic", "uv"} <= set(found["libraries"])
-    assert found["tools"]["git"][0].isdigit()
-    assert found["agent"]["name"] == "suggestions"
+    assert found.python["version"] == platform.python_version()
+    assert {"pytest", "pytest-xdist", "docker", "pydantic", "uv"} <= set(found.libraries)
+    assert (found.tools["git"] or "")[0].isdigit()
+    assert found.agent.name == "suggestions"
     assert check_same("run", found, inputs(settings)) == []
 
 
@@ -53,7 +64,7 @@ def test_an_edited_file_shows_where_it_counts(settings: Settings) -> None:
     folder = Path(settings.dataset[0]) / "first"
 
     def places(section: str = "instances") -> set[str]:
-        return {d.where for d in deviations(before, inputs(settings), (section,))}
+        return {d.where for d in deviations(to_row(before), to_row(inputs(settings)), (section,))}
 
     test = folder / "test_price.py"
     source = test.read_text()
@@ -93,76 +104,100 @@ def test_an_option_that_decides_is_refused(settings: Settings, change: dict, whe
 def test_a_missing_separation_from_the_host_is_refused(settings: Settings) -> None:
     before = inputs(settings)
     now = copy.deepcopy(before)
-    now["sandbox"]["isolation"] = "nothing at all"
+    now.sandbox.isolation = "nothing at all"
     with pytest.raises(UsageError, match=r"sandbox\.isolation was"):
         check_same("run", before, now)
 
 
 def test_another_interpreter_below_the_environments_is_refused(settings: Settings, tmp_path: Path) -> None:
     """As after an upgrade of the system's Python: the record says what an environment was built on."""
-    lock, now = LockFile(tmp_path / "run"), inputs(settings)
+    now = inputs(settings)
     backend = LocalBackend(SandboxSettings(cache=settings.cache, session="s"))
     specifier = Environment().python
     name, found = backend.foundation(specifier)
-    built = {"digest": "d", "python": "3", "specifier": specifier, "pins": [], "base": {"name": name}}
     for recorded in (found, "3.11.0 of-the-past"):
-        built["base"]["id"] = recorded
-        lock.write({**now, "environments": {"e": built}})
+        built = now.model_copy(update={"environments": {"e": environment("d", specifier, name, recorded)}})
+        run = tmp_path / recorded
+        write_run(run, run_record(inputs=built))
         if recorded == found:
-            assert lockstep.resume(lock.run, now, backend) == []
+            assert preflight.resume(run, now, backend) == []
             continue
         with pytest.raises(UsageError, match=r"environments\.e\.base\.id was 3\.11\.0 of-the-past, is 3"):
-            lockstep.resume(lock.run, now, backend)
+            preflight.resume(run, now, backend)
+
+
+def environment(digest: str, specifier: str = ">=3", name: str = "python", id: str = "3") -> EnvironmentInfo:
+    base = {"name": name, "id": id}
+    return EnvironmentInfo(digest=digest, python="3", specifier=specifier, pins=[], base=base)
 
 
 def test_an_environment_that_changes_under_way_is_no_measurement(tmp_path: Path) -> None:
-    lock = LockFile(tmp_path)
-    lock.note("environments", "e", {"digest": "a"})
-    assert not lock.path.exists(), "nothing is recorded where there is no run"
-    lock.write({})
-    lock.note("environments", "e", {"digest": "a"})
-    lock.note("environments", "e", {"digest": "a"})
+    note(tmp_path, "environments", "e", environment("a"))
+    assert not list(tmp_path.iterdir()), "nothing is recorded where there is no run"
+    write_run(tmp_path, run_record(inputs=no_inputs()))
+    note(tmp_path, "environments", "e", environment("a"))
+    note(tmp_path, "environments", "e", environment("a"))
     with pytest.raises(InfraError, match=r"environments\.e\.digest was a, is b.*new run") as caught:
-        lock.note("environments", "e", {"digest": "b"})
+        note(tmp_path, "environments", "e", environment("b"))
     assert caught.value.reason == "lock"
-    assert lock.read()["environments"] == {"e": {"digest": "a"}}
+    assert read_inputs(tmp_path).environments == {"e": environment("a")}
 
 
 def test_processes_that_note_at_once_lose_nothing(tmp_path: Path) -> None:
     from concurrent.futures import ProcessPoolExecutor
 
-    LockFile(tmp_path).write({})
+    record = run_record(inputs=no_inputs())
+    write_run(tmp_path, record)
     with ProcessPoolExecutor(4) as pool:
-        list(pool.map(_note, [tmp_path] * 4, range(4)))
-    assert set(LockFile(tmp_path).read()["environments"]) == {f"{w}-{n}" for w in range(4) for n in range(10)}
+        noted = pool.map(_note, [tmp_path] * 4, range(4))
+        record.notes = ["the controller writes meanwhile"]
+        write_run(tmp_path, record)
+        list(noted)
+    write_run(tmp_path, record)
+    found = read_run(tmp_path)
+    assert found == record
+    assert found.notes
+    assert set(read_inputs(tmp_path).environments) == {f"{w}-{n}" for w in range(4) for n in range(10)}
 
 
 def _note(run: Path, worker: int) -> None:
     for number in range(10):
-        LockFile(run).note("environments", f"{worker}-{number}", {"digest": "x"})
+        note(run, "environments", f"{worker}-{number}", environment("x"))
 
 
-def test_a_lock_file_that_cannot_be_read_says_what_to_do(tmp_path: Path) -> None:
-    lock = LockFile(tmp_path)
-    for content in ("", "[]", '{"schema": "crbench-lock", "schema_version": 99}'):
-        lock.path.write_text(content)
-        with pytest.raises(UsageError, match=r"lock\.json.*[Ss]tart a new run"):
-            lock.read()
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "is missing or unreadable"),
+        ("[]", "expected an object, found list"),
+        ('{"schema": "crbench-run", "schema_version": 99}', "'schema_version': expected 2, found 99"),
+        ('{"schema": "sarif", "schema_version": 2}', "'schema': expected 'crbench-run', found 'sarif'"),
+        ('{"schema": "crbench-run", "schema_version": 2, "name": 3}', "'name': should be a valid string"),
+        ('{"started": "then", "reviewer": {"name": "x"}}', "no lock.json beside it"),
+    ],
+)
+def test_a_record_that_cannot_be_read_says_what_to_do(tmp_path: Path, content: str, said: str) -> None:
+    (tmp_path / "run.json").write_text(content)
+    with pytest.raises(UsageError, match=r"run\.json.*[Ss]tart a new run") as caught:
+        read_inputs(tmp_path)
+    assert said in str(caught.value)
 
 
 def test_a_comparison_refuses_other_limits_and_tells_other_versions(settings: Settings) -> None:
     from pytest_crbench.statistics.compare import differing, remarks
     from pytest_crbench.statistics.results import Results
 
-    first = Results({}, (), lock=inputs(settings))
-    other = Results({}, (), lock=inputs(replace(settings, memory=2**30)))
+    known = inputs(settings)
+    first = Results(run_record(inputs=known), ())
+    other = Results(run_record(inputs=inputs(replace(settings, memory=2**30))), ())
     assert differing(first, other) == ("the limits differ (limits.memory 2147483648 and 1073741824)",)
-    newer = Results({}, (), lock={**first.lock, "package": {"version": "9", "source": "f" * 64}})
+    package = PackageInfo(version="9", source="f" * 64)
+    newer = Results(run_record(inputs=known.model_copy(update={"package": package})), ())
     assert differing(first, newer) == ()
     (said,) = remarks(first, newer)
     assert "package.version" in said
     assert "and 9" in said
-    assert remarks(first, Results({}, ())) == (), "a run without a lock file says nothing"
+    assert remarks(first, Results(run_record(), ())) == (), "a run without inputs says nothing"
 
 
 def test_a_replay_under_other_limits_is_told(settings: Settings) -> None:

@@ -1,4 +1,4 @@
-"""A run is finished only with what it was begun with: the lock file names the digest that differs."""
+"""A run is finished only with what it was begun with: its record names the digest that differs."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import shutil
 import uuid
 from pathlib import Path
 
+import jsonschema
 import pytest
 from support.benchmarks import Pull, Run, run, write_dataset
 from support.endpoint import BASE_IMAGE
 
 import pytest_crbench
+from pytest_crbench.core.run_record import RunRecord
+from pytest_crbench.reports.schema import json_schema
 
 pytestmark = [pytest.mark.network, pytest.mark.slow]
 
@@ -31,13 +34,15 @@ class Recorded:
     def resume(self, *arguments: str, env: dict[str, str] | None = None) -> Run:
         return run(self.vendor, self.dataset, self.cache, "--crbench-resume", *arguments, env=env)
 
-    def lock(self) -> dict:
-        (place,) = (self.vendor / ".crbench/runs").glob("*/lock.json")
-        return json.loads(place.read_text("utf-8"))
+    def inputs(self) -> dict:
+        return json.loads((self.run() / "run.json").read_text("utf-8"))["inputs"]
+
+    def run(self) -> Path:
+        (place,) = (self.vendor / ".crbench/runs").iterdir()
+        return place
 
     def rows(self) -> int:
-        (place,) = (self.vendor / ".crbench/runs").glob("*/results.jsonl")
-        return len(place.read_text().splitlines())
+        return len((self.run() / "results.jsonl").read_text().splitlines())
 
 
 @pytest.fixture(scope="module")
@@ -77,35 +82,60 @@ def package_copy(place: Path, file: str, before: str, after: str) -> dict[str, s
     return {"PYTHONPATH": str(place)}
 
 
-def test_the_lock_file_is_complete_and_follows_its_schema(finished: Recorded, repo_root: Path) -> None:
-    from pytest_crbench.reports.lock_schema import LockFileContent, json_schema
-
-    lock = finished.lock()
-    LockFileContent.model_validate(lock)
-    published = json.loads((repo_root / "docs" / "lock.schema.json").read_text("utf-8"))
-    assert published == json_schema(), (
-        "run: python -m pytest_crbench.reports.lock_schema > docs/lock.schema.json"
+def test_the_record_is_complete_and_follows_its_schema(finished: Recorded, repo_root: Path) -> None:
+    lock = finished.inputs()
+    published = json.loads((repo_root / "docs" / "run.schema.json").read_text("utf-8"))
+    assert published == json_schema(RunRecord, "crbench-run"), (
+        "run: python -m pytest_crbench.reports.schema run > docs/run.schema.json"
     )
+    record = json.loads((finished.run() / "run.json").read_text("utf-8"))
+    jsonschema.Draft202012Validator(published).validate(record)
+    assert not (finished.run() / "lock.json").exists()
     assert set(lock["instances"]) == {"small::first", "small::second"}
     # Two workers built or found one environment and both noted it.
     (built,) = lock["environments"].values()
     assert {one["environment"] for one in lock["instances"].values()} == set(lock["environments"])
     assert built["base"]["id"].startswith(built["python"])
     assert any(pin.startswith("pytest==") for pin in built["pins"])
-    (results,) = (finished.vendor / ".crbench/runs").glob("*/results.json")
-    assert json.loads(results.read_text("utf-8"))["lock"] == lock
+    assert json.loads((finished.run() / "results.json").read_text("utf-8"))["run"]["inputs"] == lock
 
 
 def test_the_same_conditions_go_on_and_what_decides_nothing_is_told(recorded: Recorded) -> None:
-    (place,) = (recorded.vendor / ".crbench/runs").glob("*/lock.json")
-    lock = json.loads(place.read_text("utf-8"))
-    lock["libraries"]["filelock"] = "1.0"
-    place.write_text(json.dumps(lock))
+    place = recorded.run() / "run.json"
+    record = json.loads(place.read_text("utf-8"))
+    record["inputs"]["libraries"]["filelock"] = "1.0"
+    place.write_text(json.dumps(record))
     again = recorded.resume()
     assert "libraries.filelock was 1.0, is" in " ".join(again.output.split())
     assert again.status == 0, again.output
     assert again.results()["run"]["resumed"] is True
     assert again.statuses() == {"first::price": "passed", "second::tax": "missed"}
+
+
+def as_version_1(run: Path) -> None:
+    """Make of a run's folder what was written before `run.json` held the inputs."""
+    record = json.loads((run / "run.json").read_text("utf-8"))
+    inputs = record.pop("inputs")
+    del record["schema"], record["schema_version"]
+    more = {name: inputs[name] for name in ("platform", "git")} | {"python": inputs["python"]["version"]}
+    (run / "run.json").write_text(json.dumps({**record, **more}))
+    (run / "lock.json").write_text(json.dumps({"schema": "crbench-lock", "schema_version": 1, **inputs}))
+
+
+def test_a_folder_with_a_lock_file_is_resumed_and_replayed(recorded: Recorded) -> None:
+    old = recorded.run()
+    as_version_1(old)
+    again = recorded.resume("-k", "price")
+    assert again.status == 0, again.output
+    assert again.results()["run"]["resumed"] is True
+    assert again.results()["run"]["inputs"] == recorded.inputs()
+    as_version_1(old)
+    replayed = run(recorded.vendor, recorded.dataset, recorded.cache, f"--crbench-replay={old.name}")
+    assert replayed.statuses() == {"first::price": "passed", "second::tax": "missed"}, replayed.output
+    (old / "lock.json").unlink()
+    done = run(recorded.vendor, recorded.dataset, recorded.cache, f"--crbench-resume={old.name}")
+    assert done.status == 4, done.output
+    assert "no lock.json beside it. Start a new run" in " ".join(done.output.split())
 
 
 def test_another_hidden_test_is_refused(recorded: Recorded) -> None:
@@ -140,6 +170,7 @@ def test_another_version_of_this_package_and_another_prompt_are_refused(
 
 
 AGENT = """
+import jsonschema
 import pytest
 from pytest_crbench.core.model import Revision
 
@@ -169,7 +200,7 @@ def test_a_fixtures_agent_is_recorded_replayed_and_must_stay_the_same(
     done = recorded.start()
     assert done.status == 0, done.output
     assert "agent of a fixture in conftest.py" in done.output
-    assert recorded.lock()["fixtures"]["agent"]["fingerprint"] == {"name": "idle", "version": 1}
+    assert recorded.inputs()["fixtures"]["agent"]["fingerprint"] == {"name": "idle", "version": 1}
     name = done.runs[-1].name
     conftest.write_text(AGENT.replace("VERSION", "2"))
     again = recorded.resume("--crbench-rerun-errors")

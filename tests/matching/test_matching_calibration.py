@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from support.matching import comment, task
 from support.openai_server import OpenAIServer, vectors
+from support.records import run_record
 
 from pytest_crbench.cli import main as crbench
 from pytest_crbench.core.errors import UsageError
@@ -126,12 +127,12 @@ def test_the_threshold_fits_the_model_and_the_record_says_where_it_is_from(
         found = matcher.match(task([reference], [comment("c", body=body)]))
         assert bool(found.matches) is same
     record = _matcher(matcher)
-    assert record["threshold"]["kinds"]["unrelated"]["pairs"] > 1000
-    (line,) = notes(Results({"matcher": record}, ()))
+    assert (record.threshold or {})["kinds"]["unrelated"]["pairs"] > 1000
+    (line,) = notes(Results(run_record(matcher=record), ()))
     assert "threshold measured on aacr, wrong for" in line
     assert "% of 50 paraphrases" in line
     given = make_matcher(settings(server, tmp_path, data, embedding_threshold="0.9"), None, {})
-    (line,) = notes(Results({"matcher": _matcher(given)}, ()))
+    (line,) = notes(Results(run_record(matcher=_matcher(given)), ()))
     assert "the threshold was given, its errors are not known" in line
 
     with pytest.raises(UsageError, match="measured with bag, not with other"):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from support.records import run_record
+
 from pytest_crbench.core.model import Key, Verdict
 from pytest_crbench.core.status import Status
 from pytest_crbench.statistics.results import Results
@@ -84,4 +86,4 @@ def run_of(
         **changes,
     }
     facets = {v.key: dict(v.facets) for v in found}
-    return Results(run=run, verdicts=tuple(found), planned={**facets, **(planned or {})})
+    return Results(run=run_record(**run), verdicts=tuple(found), planned={**facets, **(planned or {})})

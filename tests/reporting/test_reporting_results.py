@@ -115,8 +115,8 @@ def test_a_gate_over_the_file_decides_like_the_run(tmp_path: Path) -> None:
         (lambda c: c["run"].pop("reviewer"), "key 'run.reviewer'"),
         (lambda c: c.update(verdicts={}), "key 'verdicts'"),
         (lambda c: c.update(schema="sarif"), "key 'schema': expected 'crbench-results', found 'sarif'"),
-        (lambda c: c.update(schema_version=2), "reads up to 1"),
-        (lambda c: c.update(schema_version="1"), "key 'schema_version': expected 1, found '1'"),
+        (lambda c: c.update(schema_version=3), "reads up to 2"),
+        (lambda c: c.update(schema_version="1"), "key 'schema_version': expected 2, found '1'"),
         (lambda c: c["not_run"][0].pop("check"), "key 'not_run.0.check'"),
         (
             lambda c: c["verdicts"].append(c["verdicts"][3]),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.offline import Says, offline
+from support.records import run_record
 
 from pytest_crbench.cli import main as crbench
 from pytest_crbench.core.model import IDENTITY, Review, ReviewComment, Verdict
@@ -42,7 +43,7 @@ def run(data: Path, folder: Path, name: str, said: list[str], **fingerprint: str
     folder.mkdir()
     found = offline(folder, Says(lambda _: Review(comments, "says")), dataset=[f"aacr:{data}"])
     part = {"name": name, "fingerprint": fingerprint}
-    record = {"name": name, "started": "2026-01-01T00:00:00Z", "reviewer": part}
+    record = run_record(name=name, reviewer=part)
     write_results(folder / "results.json", Results(record, found.verdicts, found.planned), None)
     return folder
 
@@ -101,8 +102,7 @@ def test_rows_that_cannot_be_compared_are_told(
 def test_runs_without_a_scoring_in_common_have_no_table(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    record = {"name": "x", "started": "2026-01-01T00:00:00Z", "reviewer": {"name": "x"}}
-    write_results(tmp_path / "results.json", Results(record, ()), None)
+    write_results(tmp_path / "results.json", Results(run_record(), ()), None)
     assert crbench(["tables", str(tmp_path)]) == 2
     assert "has no measurement" in capsys.readouterr().err
     matched = run(data, tmp_path / "first", "a", ["The price is wrong."])
@@ -181,7 +181,7 @@ def hidden(folder: Path, place: int, name: str) -> Path:
         for (instance, check), (kind, letters) in HIDDEN.items()
     )
     planned = {v.key: v.facets for v in verdicts}
-    record = {"name": name, "started": "2026-01-01T00:00:00Z", "reviewer": {"name": name}}
+    record = run_record(name=name, reviewer={"name": name})
     folder.mkdir()
     write_results(folder / "results.json", Results(record, verdicts, planned), None)
     return folder
@@ -250,7 +250,9 @@ def test_the_published_table_follows(tmp_path: Path) -> None:
             )
             for n in range(234)
         )
-        runs.append(Results({"reviewer": {"name": name}}, verdicts, {v.key: v.facets for v in verdicts}))
+        runs.append(
+            Results(run_record(reviewer={"name": name}), verdicts, {v.key: v.facets for v in verdicts})
+        )
     rows = hidden_test_tables(runs)[0].rows
     assert [row[-2:] for row in rows[:4]] == [
         ("32.1", "26.4 - 38.3"), ("24.8", "19.7 - 30.7"), ("23.1", "18.1 - 28.9"), ("20.1", "15.5 - 25.7")

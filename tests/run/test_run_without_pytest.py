@@ -38,8 +38,8 @@ def test_its_results_are_those_of_pytest(settings: Settings, folder: Path, cache
         results, decision = made.finish()
     assert statuses == {"small::first::price": "passed", "small::first::tax": "missed"}
     assert decision.verdict.startswith("PASSED, overall 0.500 >= 0.4")
-    written = json.loads((settings.run_dir / results.run["name"] / "results.json").read_text())
-    assert load_results(settings.run_dir / results.run["name"]).summary() == results.summary()
+    written = json.loads((settings.run_dir / results.run.name / "results.json").read_text())
+    assert load_results(settings.run_dir / results.run.name).summary() == results.summary()
     same = run(
         folder,
         settings.datasets[0],  # type: ignore[arg-type]
@@ -70,9 +70,9 @@ def test_a_callable_reviews_and_the_run_is_resumed(settings: Settings) -> None:
         first = [made.verdict(one).status.value for one in made.planned()]
         results, decision = made.finish()
     assert (first, decision.outcome, len(asked)) == (["missed", "missed"], "not-met", 1)
-    with Run(replace(settings, resume=results.run["name"]), reviewer=review) as again:
+    with Run(replace(settings, resume=results.run.name), reviewer=review) as again:
         assert [again.verdict(one).status.value for one in again.planned()] == first
-        assert again.finish()[0].run["resumed"] is True
+        assert again.finish()[0].run.resumed
     assert len(asked) == 1
 
 

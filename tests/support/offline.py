@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from support.records import run_record
+
 from pytest_crbench.agents.none import NoAgent
 from pytest_crbench.evaluation.plan import plan_of
 from pytest_crbench.run import assemble
@@ -47,4 +49,4 @@ def offline(folder: Path, reviewer: Any, **options: Any) -> Results:
     for one in plan_of(settings).all_of(datasets):
         planned[one.key] = one.instance.facets(one.check)
         verdicts.append(evaluator.verdict(one.instance, one.check, one.key.repeat, scoring=one.key.scoring))
-    return Results({"reviewer": {"name": "says"}}, tuple(verdicts), planned)
+    return Results(run_record(reviewer={"name": "says"}), tuple(verdicts), planned)

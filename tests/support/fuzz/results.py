@@ -8,11 +8,21 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from support.records import inputs, run_record
+
 from pytest_crbench.core.errors import InfraError, UsageError
 from pytest_crbench.core.model import Key, Verdict
 from pytest_crbench.core.records import from_row, to_row
+from pytest_crbench.core.run_record import BaseInfo, EnvironmentInfo, Inputs
 from pytest_crbench.core.status import Status
-from pytest_crbench.evaluation.lock import LockFile, check_replayable, check_same
+from pytest_crbench.evaluation.run_record import (
+    check_replayable,
+    check_same,
+    note,
+    read_inputs,
+    read_run,
+    write_run,
+)
 from pytest_crbench.reports.comparison import comparison_json, comparison_markdown, comparison_text
 from pytest_crbench.reports.markdown import markdown
 from pytest_crbench.reports.results import append_row, document, load_results, read_rows
@@ -52,6 +62,7 @@ def targets() -> list[Target]:
 
 _NAME = either(one_of("a", "b", "c"), text)
 _NUMBER = sometimes(whole(0, 99), 5)
+_SOUND_INSTANCE = {"digest": "0", "pull_request": "0", "checks": {"c": "0"}, "environment": "e"}
 
 
 def _row(source: Source) -> Any:
@@ -113,12 +124,7 @@ def _sound() -> dict[str, Any]:
         check_digest="0",
         review={"reviewer": "r", "comments": 1},
     )
-    run = {
-        "name": "r",
-        "started": "2025-01-01T00:00:00Z",
-        "reviewer": {"name": "x"},
-        "agent": {"name": "y", "fingerprint": {"a": 1}},
-    }
+    run = run_record(agent={"name": "y", "fingerprint": {"a": 1}})
     results = Results(run, (verdict,), {verdict.key: verdict.facets, Key("a", "b", "d"): {}})
     summary = results.summary()
     made: dict[str, Any] = json.loads(
@@ -175,7 +181,7 @@ def sorted_verdicts(results: Results) -> list[Verdict]:
 
 
 def _round_trip(verdicts: list[Verdict], folder: Path) -> None:
-    results = Results(_sound()["run"], tuple(verdicts), {v.key: v.facets for v in verdicts})
+    results = Results(run_record(), tuple(verdicts), {v.key: v.facets for v in verdicts})
     file = folder / "results.json"
     file.write_text(json.dumps(document(results, None)))
     again = load_results(file)
@@ -225,17 +231,22 @@ def _record(source: Source) -> Any:
         {
             "options": sometimes(lambda _s: options), "reviewer": part, "agent": part, "sandbox": part,
             "datasets": listed(sometimes(table({"name": text, "digest": text})), 2), "repeats": whole(1, 2),
-            "instances": sometimes(table({"a::b": sometimes(table({"pull_request": text, "checks": anything}))})),
-            "environments": sometimes(table({"e": sometimes(table({"specifier": text, "base": anything}))})),
         }
     )  # fmt: skip
-    return maker(source)
+    part = sometimes(table({"a::b": sometimes(table({"pull_request": text, "checks": anything}))}))
+    built = sometimes(table({"e": sometimes(table({"specifier": text, "base": anything}))}))
+    inside = table({"instances": part, "environments": built, "reviewer": part, "package": anything}, 20)
+    sound = _sound_record()
+    return {**sound, **maker(source), "inputs": {**sound["inputs"], **inside(source)}}
+
+
+def _sound_record() -> dict[str, Any]:
+    record = run_record(inputs=inputs(instances={"a::b": _SOUND_INSTANCE}), options={"reviewer": "none"})
+    return {"schema": "crbench-run", "schema_version": 2, **to_row(record)}
 
 
 def _run_bytes() -> bytes:
-    return json.dumps(
-        {**_sound()["run"], "options": {"reviewer": "none", "repeats": 1, "dataset": ["releases"]}}
-    ).encode()
+    return json.dumps(_sound_record()).encode()
 
 
 def _read_record(raw: bytes, folder: Path) -> None:
@@ -245,25 +256,25 @@ def _read_record(raw: bytes, folder: Path) -> None:
     (run / "run.json").write_bytes(raw)
     with refused(UsageError):
         assert rundir.find_run(folder / "runs", "latest") == run
-        record = rundir.read_record(run)
+        record = read_run(run)
         options = rundir.recorded_options(run)
-        json.dumps(record)
+        json.dumps(to_row(record), allow_nan=False)
         with refused(UsageError):
             settings.read(options.get, folder)
         assert options == rundir.recorded_options(run)
+        write_run(run, record)
+        assert read_run(run) == record
         with refused(UsageError, InfraError):
-            _resume(run, record)
+            _resume(run, read_inputs(run))
 
 
-def _resume(run: Path, content: Any) -> None:
-    """The same content as the lock file of a run: read, compared, added to."""
-    lock = LockFile(run)
-    lock.path.write_text(json.dumps({**content, "schema": "crbench-lock", "schema_version": 1}))
-    recorded = lock.read()
-    sound = {"instances": {"a::b": {"pull_request": "0", "checks": {}}}, "reviewer": {"name": "x"}}
+def _resume(run: Path, recorded: Inputs) -> None:
+    """What the run was made of is compared, and added to."""
+    sound = inputs(instances={"a::b": _SOUND_INSTANCE})
     for check in (check_same, check_replayable):
         with refused(UsageError):
             told = check("one", recorded, sound)
             json.dumps(list(map(str, told)))
-    lock.note("environments", "e", {"specifier": ">=3", "base": {}})
-    assert lock.read()["environments"]["e"] == {"specifier": ">=3", "base": {}}
+    built = EnvironmentInfo(digest="0", python="3", specifier=">=3", pins=[], base=BaseInfo(name="p", id="3"))
+    note(run, "environments", "f", built)
+    assert read_inputs(run).environments["f"] == built
