@@ -20,8 +20,7 @@ from ..host.files import write_atomic
 from ..text.printable import clean, decode, printable
 from ..text.secrets import passed_through, scrub, scrubbed
 from . import prompt
-from .unfinished import changes_nothing, endpoint_failure
-from .usage import Budget, read_usage
+from .usage import Budget, changes_nothing, endpoint_failure, read_usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -105,7 +105,7 @@ def load(spec: str, options: AgentOptions, environ: Mapping[str, str] | None = N
 
         return ReferenceAgent()
     if spec == "none":
-        from .none import NoAgent
+        from .reference import NoAgent
 
         return NoAgent()
     if is_command:

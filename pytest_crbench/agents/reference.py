@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from ..core.agent import AgentTask
 
+
 WARNING = "reference agent: checks the harness only"
 
 
@@ -35,3 +36,18 @@ class ReferenceAgent:
         began = time.monotonic()
         patch = task.capture(task.fixed().path)
         return Revision(patch, self.name, "finished", (WARNING,), time.monotonic() - began)
+
+
+class NoAgent:
+    """The agent that makes the empty revision."""
+
+    name = "none"
+    shareable = True
+    runs_on_clean_review = False
+
+    def __init__(self) -> None:
+        self.fingerprint: Mapping[str, Any] = {"name": self.name, "version": 1}
+
+    def revise(self, task: AgentTask) -> Revision:
+        """Return the empty revision."""
+        return Revision(b"", self.name, "finished")

@@ -1,20 +1,106 @@
-"""Reviewers that need no program: the instance's own comments, and none at all."""
+"""``file:TEMPLATE``: reviews that were made elsewhere, one file for each instance."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..core.errors import ReviewerError, UsageError
 from ..core.model import Review
+from ..host.files import write_atomic
+from ..host.programs import check, fill
+from ..text.printable import printable
+from . import host
 from .formats.draft import take_suggestion
-from .normalise import flagged
-from .reading import flag_warnings
+from .reading import flag_warnings, flagged, read_review
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..core.model import ReviewComment
     from ..core.reviewer import ReviewTask
+    from .host import ReviewerOptions
+
+PLACEHOLDERS = ("instance", "dataset", "repeat")
+_WHAT = "--crbench-reviewer=file:"
+
+
+@dataclass(frozen=True)
+class FileReviewer:
+    """Reads ``TEMPLATE`` with ``{instance}``, ``{dataset}`` and ``{repeat}`` filled, relative to ``cwd``."""
+
+    template: str
+    cwd: Path
+    options: ReviewerOptions
+    #: The files may have changed since another run read them.
+    shareable: bool = False
+    needs_repository: bool = False
+
+    @property
+    def name(self) -> str:
+        """Short name for tables."""
+        return self.options.name or f"file:{Path(self.template).name}"
+
+    @property
+    def fingerprint(self) -> Mapping[str, Any]:
+        """The template, and how the files are read."""
+        return {
+            "kind": "file",
+            "template": self.template,
+            "format": self.options.format,
+            "version": self.options.version,
+        }
+
+    def review(self, task: ReviewTask) -> Review:
+        """Read the instance's file, and keep a copy of it.
+
+        Raises:
+            ReviewerError: ``missing`` if there is no such file, ``empty`` or ``unreadable``.
+            InfraError: if the copy cannot be kept.
+        """
+        values = {
+            "instance": task.instance.id,
+            "dataset": task.instance.dataset,
+            "repeat": str(task.repeat),
+        }
+        path = self.cwd / fill(self.template, values)
+        try:
+            with path.open("rb") as stream:
+                raw = stream.read(self.options.output_limit + 1)
+        except (OSError, ValueError) as error:
+            raise ReviewerError(
+                f"no review in {printable(str(path))}: {getattr(error, 'strerror', None) or error}. Every "
+                "selected instance needs a file; a clean review is a file that says so.",
+                reason="missing",
+            ) from error
+        if len(raw) > self.options.output_limit:
+            raise ReviewerError(
+                f"{path} has more than {self.options.output_limit} bytes", reason="unreadable"
+            )
+        write_atomic(task.directory / host.OUT, raw)
+        return read_review(
+            raw,
+            format=self.options.format,
+            task=task,
+            workspace=None,
+            reviewer=self.name,
+            raw_name=host.OUT,
+        )
+
+
+def file_reviewer(template: str, options: ReviewerOptions, cwd: Path) -> FileReviewer:
+    """Make the reviewer of a file template.
+
+    Raises:
+        UsageError: for a placeholder that is not known, or a template without ``{instance}``.
+    """
+    if "instance" not in check(template, PLACEHOLDERS, _WHAT):
+        raise UsageError(
+            f"{_WHAT} {printable(template)!r} names the same file for every pull request; put "
+            "{instance} in it."
+        )
+    return FileReviewer(template, cwd, options)
 
 
 @dataclass(frozen=True)

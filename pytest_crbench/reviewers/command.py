@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..core.enclosure import Completed, Enclosure
     from ..core.reviewer import ReviewTask
     from ..host.programs import Template
-    from .options import ReviewerOptions
+    from .host import ReviewerOptions
 
 #: Beside ``{cwd}``, the folder that pytest was started in, and ``{python}``, the interpreter that runs it.
 PLACEHOLDERS = ("base", "head", "diff", "workspace", "out", "title", "body", commands.FILES)

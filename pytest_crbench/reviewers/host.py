@@ -5,24 +5,24 @@ from __future__ import annotations
 import json
 import signal
 import stat
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from ..core.enclosure import NOT_A_FILE, Ended, Written
-from ..core.errors import InfraError, ReviewerError, outside_failure
+from ..core.errors import InfraError, ReviewerError, UsageError, outside_failure
 from ..core.status import OUTSIDE_EXIT
 from ..host import processes
 from ..host.files import write_atomic
-from ..host.programs import advice_on_length
+from ..host.programs import advice_on_length, variables_fingerprint
 from ..text.printable import decode, printable
 from ..text.secrets import passed_through, scrub
-from .formats import auto
+from . import formats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from ..core.enclosure import Completed
-    from .options import ReviewerOptions
 
 STDOUT, STDERR, OUT, RECORD = "review.stdout", "review.stderr", "review.out", "review.run.json"
 
@@ -147,7 +147,7 @@ def _judge(
         raise outside_failure("reviewer", program, said)
     fine = ", ".join(map(str, options.exit_ok))
     advice = f"Fine is {fine} (--crbench-reviewer-exit-ok)."
-    if done.returncode == 1 and (format := auto.linter_format(review)):
+    if done.returncode == 1 and (format := formats.linter_format(review)):
         advice = (
             f"Its output can be read as {format}: if it exits with 1 when it finds something, add "
             "--crbench-reviewer-exit-ok=0,1."
@@ -204,3 +204,51 @@ def _output(path: Path, limit: int) -> Written:
     except OSError as error:
         return Written(b"", f"wrote a review that cannot be read: {error.strerror}")
     return Written.within(data, limit)
+
+
+@dataclass(frozen=True)
+class ReviewerOptions:
+    """Options of a reviewer; each is a ``--crbench-reviewer-…`` option.
+
+    ``format`` is a name of `formats.PARSERS`; ``timeout`` seconds; ``exit_ok`` the exit statuses that mean
+    "fine"; ``name`` and ``version`` what tables and results say; ``environment`` the variables that it
+    is given (`host.programs.variables`); ``output_limit`` the bytes read of a review.
+    """
+
+    format: str = "auto"
+    timeout: float = 600.0
+    exit_ok: tuple[int, ...] = (0,)
+    name: str | None = None
+    version: str | None = None
+    environment: tuple[str, ...] = ()
+    output_limit: int = 16 * 1024 * 1024
+
+    def check(self, formats: Sequence[str]) -> None:
+        """Check the options that have a fixed set of values.
+
+        Raises:
+            UsageError: naming the option and what it may be.
+        """
+        if self.format not in formats:
+            from difflib import get_close_matches
+
+            near = get_close_matches(self.format, formats, 1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise UsageError(
+                f"--crbench-review-format: {self.format!r} is none of {', '.join(formats)}.{hint}"
+            )
+        if not self.timeout > 0:
+            raise UsageError(f"--crbench-reviewer-timeout: {self.timeout:g} is no number of seconds above 0")
+        for name in self.environment:
+            if not name.partition("=")[0]:
+                raise UsageError(f"--crbench-reviewer-env: {name!r} names no variable")
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return what decides a program's review, as plain JSON."""
+        return {
+            "format": self.format,
+            "timeout": self.timeout,
+            "exit_ok": sorted(self.exit_ok),
+            **variables_fingerprint(self.environment),
+            "version": self.version,
+        }

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..core.errors import UsageError
 from ..text.printable import printable
-from .options import ReviewerOptions
+from .host import ReviewerOptions
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -88,7 +88,7 @@ def _template(kind: str, template: str, options: ReviewerOptions, enclosure: Enc
         from .command import command_reviewer
 
         return command_reviewer(template, options, Path.cwd(), enclosure)
-    from .file import file_reviewer
+    from .builtin import file_reviewer
 
     return file_reviewer(template, options, Path.cwd())
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..core.model import Review, Revision
     from ..core.reviewer import Reviewer, ReviewTask
     from ..core.settings import Settings
-    from ..reviewers.options import ReviewerOptions
+    from ..reviewers.host import ReviewerOptions
 
 
 def make_reviewer(
@@ -72,7 +72,7 @@ def as_reviewer(
             f"the fixture crbench_reviewer returned {type(given).__name__}; return a Reviewer, a callable "
             "(PullRequest, workspace) -> comments, or a spec such as 'cmd:mytool …'"
         )
-    from ..reviewers.inprocess import InProcessReviewer
+    from ..reviewers.python import InProcessReviewer
 
     return InProcessReviewer(given, _reviewer_options(settings))
 
@@ -116,7 +116,7 @@ def reap_reviewers(settings: Settings, session: str, of: str | None = None) -> N
 
 
 def _reviewer_options(settings: Settings) -> ReviewerOptions:
-    from ..reviewers.options import ReviewerOptions
+    from ..reviewers.host import ReviewerOptions
 
     return ReviewerOptions(
         format=settings.review_format,
@@ -139,7 +139,7 @@ def make_agent(
         UsageError: if it does not exist, or the model's name or key is missing.
     """
     if not any(SCORINGS.get(name).needs_agent for name in scorings):
-        from ..agents.none import NoAgent
+        from ..agents.reference import NoAgent
 
         return NoAgent()
     if replay is not None:

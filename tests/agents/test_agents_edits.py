@@ -13,8 +13,7 @@ from support.agent_tasks import make_task, write_tree
 
 from pytest_crbench.agents import edits
 from pytest_crbench.agents.edits import Edit
-from pytest_crbench.agents.suggestion_blocks import blocks
-from pytest_crbench.agents.suggestions import SuggestionsAgent, plan
+from pytest_crbench.agents.suggestions import SuggestionsAgent, blocks, plan
 from pytest_crbench.core.model import ReviewComment
 from pytest_crbench.workspace.revision import changes
 

@@ -56,7 +56,7 @@ def test_a_comment_quotes_the_failure_of_an_endpoint(tmp_path: Path, body: str) 
     agent prints the comment that it works on (wrapped, and with signs of its own at the lines), changes
     nothing, and its silence counts as a failure of the endpoint: the miss becomes an agent_error.
 
-    Defence: words that the agent was given say nothing (agents/unfinished.py, agents/command.py)
+    Defence: words that the agent was given say nothing (agents/usage.py, agents/command.py)
     """
     program = tmp_path / "agent.py"
     program.write_text(

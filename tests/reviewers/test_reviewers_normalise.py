@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_crbench.core.model import ReviewComment
-from pytest_crbench.reviewers.normalise import normalise
-from pytest_crbench.reviewers.reading import read_review
+from pytest_crbench.reviewers.reading import normalise, read_review
 
 if TYPE_CHECKING:
     from pathlib import Path

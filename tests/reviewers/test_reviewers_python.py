@@ -15,8 +15,8 @@ import pytest
 
 from pytest_crbench.core.errors import InfraError, ReviewerError, UsageError
 from pytest_crbench.reviewers import load as loading
-from pytest_crbench.reviewers.inprocess import InProcessReviewer
 from pytest_crbench.reviewers.load import ReviewerOptions, load
+from pytest_crbench.reviewers.python import InProcessReviewer
 
 if TYPE_CHECKING:
     from pathlib import Path

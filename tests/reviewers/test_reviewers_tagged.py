@@ -6,7 +6,7 @@ import pytest
 
 from pytest_crbench.reviewers.formats import ParseContext, Unreadable, parse
 from pytest_crbench.reviewers.formats.tagged import HUNK_FIELDS, read, unfenced
-from pytest_crbench.reviewers.llm.places import AMBIGUOUS, NOT_FOUND, locate
+from pytest_crbench.reviewers.llm.prompt import AMBIGUOUS, NOT_FOUND, locate
 from pytest_crbench.text.hunks import Hunk, hunks
 
 BLOCK = "<diff>\n+x = 1\n</diff>\n<side>right</side>\n<note>\nWrong.\n</note>\n"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from support.records import run_record
 
-from pytest_crbench.agents.none import NoAgent
+from pytest_crbench.agents.reference import NoAgent
 from pytest_crbench.evaluation.plan import plan_of
 from pytest_crbench.run import assemble
 from pytest_crbench.run.settings import read

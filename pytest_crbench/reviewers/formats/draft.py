@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ...core.model import Level, ReviewComment, Side
 from ...text.printable import clean, clip
 from ...text.suggestion_blocks import suggestion_block, suggestion_blocks
+from .edits import MAX_LINE, line_number
 from .paths import OUTSIDE, repository_path
 
 if TYPE_CHECKING:
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 
 #: Longest body that is kept, in bytes of UTF-8; head and tail remain of a longer one.
 BODY_LIMIT = 64 * 1024
-#: Larger line numbers are no line numbers.
-MAX_LINE = 100_000_000
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _BIDI = re.compile(r"[\u202a-\u202e\u2066-\u2069]")
 _SIDES: dict[str, Side] = {
@@ -112,17 +111,6 @@ def line_range(start: object, end: object) -> tuple[tuple[int, int] | None, tupl
     if first > last:
         return (last, first), (*flags, "range-swapped")
     return (first, last), flags
-
-
-def line_number(value: object) -> int | None:
-    """Return a line number that can be one, else None (0, negative, no number, absurdly large)."""
-    if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit() and len(value) < 16:
-        value = int(value)
-    if isinstance(value, float) and value.is_integer() and abs(value) <= MAX_LINE:
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int):
-        return None
-    return value if 1 <= value <= MAX_LINE else None
 
 
 def _below(value: object) -> bool:

@@ -1,4 +1,4 @@
-"""Edits of parts of lines, expressed as one replacement of whole lines."""
+"""Places within lines: edits of parts of them as one replacement of whole lines, and SARIF regions (3.30)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,13 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: Larger line numbers are no line numbers.
+MAX_LINE = 100_000_000
 Unit = Literal["characters", "utf-8", "utf-16"]
 #: A fix may reach this many lines beyond the comment's own; further away, it is not the comment's suggestion.
 REACH = 10
@@ -138,3 +143,74 @@ def _characters(content: str, count: int, unit: Unit) -> int | None:
         return len(data[:size].decode(encoding))
     except UnicodeDecodeError:
         return None
+
+
+def lines_of(region: Mapping[str, Any], lines: Lines | None) -> tuple[Any, Any]:
+    """Return the raw first and last line of a region; offsets need the file's text."""
+    start, end = region.get("startLine"), region.get("endLine")
+    if start is not None or end is not None:
+        first, last = line_number(start), line_number(end)
+        # A region ends before its end column: one that ends at column 1 does not touch that line.
+        if first is not None and last is not None and last > first and region.get("endColumn") == 1:
+            return first, last - 1
+        return start, end
+    span = _offsets(region, lines) if lines and lines.text else None
+    if span is None or lines is None:
+        return None, None
+    first_offset, end_offset = span
+    return lines.line_at(first_offset), lines.line_at(max(first_offset, end_offset - 1))
+
+
+def edit_of(replacement: Mapping[str, Any], lines: Lines, unit: Unit) -> Edit | None:
+    """Return the edit that a ``replacement`` makes; None if the text does not have its region."""
+    region = replacement.get("deletedRegion")
+    content = replacement.get("insertedContent")
+    new = content.get("text", "") if isinstance(content, dict) else ""
+    if not isinstance(region, dict) or not isinstance(new, str) or (content and "binary" in content):
+        return None
+    if region.get("startLine") is None:
+        span = _offsets(region, lines)
+        return None if span is None else Edit(*span, new)
+    text = lines.text
+    first = line_number(region["startLine"])
+    last = line_number(region.get("endLine", first))
+    if first is None or last is None:
+        return None
+    start = lines.offset(first, line_number(region.get("startColumn", 1)) or 0, unit)
+    if region.get("endColumn") is not None:
+        end = lines.offset(last, line_number(region["endColumn"]) or 0, unit)
+    elif last <= lines.count:  # without an end column a region ends with its last line, the newline excluded
+        end = lines.end_of(last)
+        end -= 2 if text[max(end - 2, 0) : end] == "\r\n" else text[max(end - 1, 0) : end] in ("\n", "\r")
+    else:
+        end = None
+    return None if start is None or end is None or end < start else Edit(start, end, new)
+
+
+def _offsets(region: Mapping[str, Any], lines: Lines) -> tuple[int, int] | None:
+    start, length = _number(region.get("charOffset")), _number(region.get("charLength", 0))
+    if start is None:
+        start, length = _number(region.get("byteOffset")), _number(region.get("byteLength", 0))
+        if start is None or length is None:
+            return None
+        if start + length > len(lines.encoded[0]):
+            return None
+        return lines.of_byte(start), lines.of_byte(start + length)
+    if length is None or start + length > len(lines.text):
+        return None
+    return start, start + length
+
+
+def _number(value: Any) -> int | None:
+    return value if type(value) is int and 0 <= value < 2**40 else None
+
+
+def line_number(value: object) -> int | None:
+    """Return a line number that can be one, else None (0, negative, no number, absurdly large)."""
+    if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit() and len(value) < 16:
+        value = int(value)
+    if isinstance(value, float) and value.is_integer() and abs(value) <= MAX_LINE:
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if 1 <= value <= MAX_LINE else None

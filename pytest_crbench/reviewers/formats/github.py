@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...text.hunks import numbered
 from .base import Parsed, Remark, Unreadable
-from .draft import draft, line_number, take_suggestion
+from .draft import draft, take_suggestion
+from .edits import line_number
 from .jsontext import IN_PROSE, empty_in_prose, refuse_failure, review_in, text_of
 from .native import is_either
 

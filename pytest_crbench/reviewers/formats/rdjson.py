@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...text.printable import clean
 from .base import Parsed, Unreadable
-from .draft import BODY_LIMIT, draft, line_number, line_range
-from .edits import Edit, Lines, Replacement, Unit, as_lines
+from .draft import BODY_LIMIT, draft, line_range
+from .edits import Edit, Lines, Replacement, Unit, as_lines, line_number
 from .jsontext import empty_in_prose, refuse_failure, text_of, whole
 from .jsontext import lines as json_lines
 

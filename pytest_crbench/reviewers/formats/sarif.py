@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 from ...text.printable import printable
 from .base import PATH_LIMIT, Parsed, Remark, Unreadable
 from .draft import BODY_LIMIT, draft
-from .edits import as_lines
+from .edits import as_lines, edit_of, lines_of
 from .jsontext import empty_in_prose, whole
 from .paths import OUTSIDE, from_uri, repository_path
 from .rdjson import placed
-from .sarif_regions import edit_of, lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -26,7 +26,7 @@ from ..formats import ParseContext, Parsed, Remark, Unreadable, tagged
 from ..formats.draft import draft, side_of, take_suggestion
 from ..reading import pristine, review_of
 from . import prompt
-from .places import locate
+from .prompt import locate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

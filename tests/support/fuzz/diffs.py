@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_crbench.agents.edits import Edit, UnfitError, apply, check
-from pytest_crbench.agents.suggestion_blocks import blocks
-from pytest_crbench.agents.suggestions import plan
+from pytest_crbench.agents.suggestions import blocks, plan
 from pytest_crbench.core.model import ReviewComment
 from pytest_crbench.text.diffs import DiffMap, unquoted
 from pytest_crbench.text.hunks import hunks

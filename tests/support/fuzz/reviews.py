@@ -22,8 +22,8 @@ from pytest_crbench.reviewers.formats import (
 )
 from pytest_crbench.reviewers.formats.edits import Edit, Lines, as_lines
 from pytest_crbench.reviewers.formats.paths import from_uri, repository_path
-from pytest_crbench.reviewers.llm.places import locate
-from pytest_crbench.reviewers.normalise import normalise
+from pytest_crbench.reviewers.llm.prompt import locate
+from pytest_crbench.reviewers.reading import normalise
 from pytest_crbench.text.diffs import DiffMap
 from pytest_crbench.text.hunks import hunks
 
