@@ -153,7 +153,7 @@ def test_an_impossible_line_number(root: Path, number: Any) -> None:
     """A finding's line is 10**30, negative, NaN, infinite, true, a string of 500 digits or a list. A naive
     program crashes and drops the review, counts from the end, or builds a range of all these lines.
 
-    Defence: lines that cannot be (reviewers/formats/draft.py)
+    Defence: lines that cannot be (reviewers/formats/edits.py)
     """
     answered = None
     with suppress(IndexError, TypeError):  # it crashes ...
