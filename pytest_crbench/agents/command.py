@@ -46,8 +46,8 @@ def command_agent(text: str, *, cwd: Path, bounded: bool = False, **options: Any
     template = commands.template(text, PLACEHOLDERS, what=_OPTION, cwd=cwd)
     if bounded and not template.uses("usage"):
         raise UsageError(
-            "--crbench-max-total-tokens and --crbench-max-total-cost hold for a cmd: agent only if it tells "
-            "what it used: let it write a JSON object of numbers (prompt_tokens, completion_tokens, cost) to "
+            "--crbench-llm max-total-tokens and max-total-cost hold for a cmd: agent only if it tells what "
+            "it used: let it write a JSON object of numbers (prompt_tokens, completion_tokens, cost) to "
             "the file {usage}"
         )
     return CommandAgent(template, **options)

@@ -141,8 +141,8 @@ def _price(options: AgentOptions) -> Price | None:
         return Price.parse(options.price)
     if options.max_cost is not None or options.total_cost is not None:
         raise UsageError(
-            "a cost limit needs a price: set --crbench-price=IN:OUT, the prices of a million prompt and of a "
-            "million completion tokens"
+            "a cost limit needs a price: set --crbench-llm price=IN:OUT, the prices of a million prompt "
+            "and of a million completion tokens"
         )
     return None
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..text.printable import printable
-from .common import settings_of
+from .common import add_options, settings_of
 
 if TYPE_CHECKING:
     import argparse
@@ -18,13 +18,11 @@ _TITLES = {
     "same_pull_request": "two of one pull request",
     "unrelated": "two of different pull requests",
 }
-_OPTIONS = ("embedding-model", "embedding-base-url", "base-url", "cache")
+_OPTIONS = ("embedding-model", "base-url", "llm", "cache")
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     """Add the subcommand; ``run`` is its default ``run``."""
-    from ..run.options import OPTIONS
-
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "calibrate",
         help="measure what a model of embeddings calls the same",
@@ -36,7 +34,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         help="from which cosine on two comments say the same",
         description="Compare the references of a dataset with one another and with mechanical paraphrases of "
         "themselves, choose the cosine that parts them best, and keep it with its error rates for runs with "
-        "--crbench-meaning=embedding. Exit status: 0 written, 2 wrong usage, or the endpoint failed.",
+        "--crbench-matcher=embedding. Exit status: 0 written, 2 wrong usage, or the endpoint failed.",
     )
     embedding.add_argument(
         "dataset", nargs="+", metavar="DATASET", help="the datasets of the runs that it is for"
@@ -45,9 +43,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         "--output", type=Path, metavar="FILE", help="write there instead of into the cache"
     )
     embedding.add_argument("--json", action="store_true", help="print JSON")
-    for name, _kind, metavar, text in OPTIONS:
-        if name in _OPTIONS:
-            embedding.add_argument(f"--{name}", metavar=metavar, help=text)
+    add_options(embedding, "options of a run", _OPTIONS)
     embedding.set_defaults(run=run)
     return parser
 
@@ -56,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     """Measure, write and print; the exit status."""
     from ..scoring.matching.calibrations import calibrate
 
-    settings = settings_of(args)
+    settings = settings_of(args, dataset=args.dataset)
     content, file = calibrate(settings, args.output)
     if args.json:
         print(json.dumps(content, indent=1, ensure_ascii=False))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .common import settings_of
+from .common import add_options, settings_of
 
 if TYPE_CHECKING:
     import argparse
@@ -29,7 +29,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         help="keep images and cache entries up to SIZE (5g), those used last, and remove the rest",
     )
     parser.add_argument("--force", action="store_true", help="also what a run under way uses")
-    parser.add_argument("--cache", metavar="DIR", help="the cache folder (default: the user's cache)")
+    add_options(parser, "options of a run", ("cache",))
     parser.set_defaults(run=run)
     return parser
 

@@ -5,36 +5,31 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..run.settings import read
+from ..plugin.options import ACTIONS, IMPLIED, ini_name, options
+from ..run.options import add_former_names
+from ..run.settings import found_in, read
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Collection
 
     from ..core.settings import Settings
 
-_SHARED = (
-    "sandbox",
-    "base-image",
-    "ca-bundle",
-    "index-url",
-    "cache",
-    "min-free",
-    "disk-budget",
-    "memory",
-    "cpus",
-    "pids",
-    "test-timeout",
-)
+SANDBOX = ("sandbox", "base-image", "ca-bundle", "index-url", "cache", "limit")
 
 
-def add_sandbox_options(parser: argparse.ArgumentParser, *, leave_out: tuple[str, ...] = ()) -> None:
-    """Add the options of sandboxes, indexes and the cache."""
-    from ..run.options import OPTIONS
-
-    group = parser.add_argument_group("sandbox")
-    for name, _kind, metavar, text in OPTIONS:
-        if name in _SHARED and name not in leave_out:
-            group.add_argument(f"--{name}", metavar=metavar, help=text)
+def add_options(parser: argparse.ArgumentParser, title: str, names: Collection[str]) -> None:
+    """Add a group with these options of the plugin, and with all names that options had before."""
+    group = parser.add_argument_group(title)
+    for name, kind, metavar, text in options():
+        if name in names:
+            attributes: dict[str, Any] = {**ACTIONS[kind], "dest": ini_name(name), "default": None}
+            if metavar:
+                attributes["metavar"] = metavar
+            if name in IMPLIED:
+                attributes["const"] = IMPLIED[name]
+            group.add_argument(f"--{name}", help=text.replace("%", "%%"), **attributes)
+    add_former_names(group.add_argument, "", names)
 
 
 def settings_of(args: argparse.Namespace, **fixed: Any) -> Settings:
@@ -43,4 +38,10 @@ def settings_of(args: argparse.Namespace, **fixed: Any) -> Settings:
     Raises:
         UsageError: naming the option.
     """
-    return read(lambda name: fixed.get(name, getattr(args, name, None)), Path.cwd())
+
+    def given(name: str) -> Any:
+        if name in fixed:
+            return fixed[name]
+        return found_in(lambda option: getattr(args, ini_name(option), None), name)
+
+    return read(given, Path.cwd())

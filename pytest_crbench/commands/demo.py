@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import UsageError
-from .common import add_sandbox_options, settings_of
+from .common import SANDBOX, add_options, settings_of
 
 if TYPE_CHECKING:
     import argparse
@@ -43,8 +43,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         "index, no Docker and no key. Takes a minute or two.",
     )
     parser.add_argument("--dataset", metavar="PATH", help="another copy of the bundled dataset")
-    parser.add_argument("--run-dir", metavar="DIR", help="where runs are written (default .crbench/runs)")
-    add_sandbox_options(parser, leave_out=("sandbox",))
+    add_options(parser, "sandbox and runs", (*SANDBOX[1:], "run-dir"))
     parser.set_defaults(run=run)
     return parser
 

@@ -7,7 +7,7 @@ import json
 import secrets
 from typing import TYPE_CHECKING, Any
 
-from .common import settings_of
+from .common import add_options, settings_of
 
 if TYPE_CHECKING:
     import argparse
@@ -25,7 +25,7 @@ _LEFT_OUT = (
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     """Add the subcommand; ``run`` is its default ``run``."""
-    from ..run.options import IMPLIED, OPTIONS, ini_name
+    from ..plugin.options import options
 
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "doctor",
@@ -41,18 +41,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         help="also ask the package index from a container, and the endpoint for its models (no tokens)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
-    group = parser.add_argument_group("options of a run")
-    for name, kind, metavar, text in OPTIONS:
-        if name in _LEFT_OUT:
-            continue
-        attributes: dict[str, Any] = {"dest": ini_name(name), "help": text, "default": None}
-        if kind == "flag":
-            attributes["action"] = "store_true"
-        else:
-            attributes |= {"metavar": metavar, "action": "append" if kind == "list" else "store"}
-        if kind == "optional":
-            attributes |= {"nargs": "?", "const": IMPLIED[name]}
-        group.add_argument(f"--{name}", **attributes)
+    add_options(parser, "options of a run", {name for name, *_ in options()}.difference(_LEFT_OUT))
     parser.set_defaults(run=run)
     return parser
 
@@ -111,16 +100,15 @@ def _settings(args: argparse.Namespace) -> tuple[Settings, Finding | None]:
     here = configured(_arguments(args))
     if here.settings is not None:
         return here.settings, None
-    given = {name.removeprefix("crbench_"): value for name, value in vars(args).items()}
     advice = "Run pytest --version here and correct its configuration; what follows is without it"
-    return settings_of(args, **given), missing("pytest", f"does not start here ({here.refusal})", advice)
+    return settings_of(args), missing("pytest", f"does not start here ({here.refusal})", advice)
 
 
 def _arguments(args: argparse.Namespace) -> list[str]:
     """The options of a run, as pytest takes them."""
     arguments = []
     for name, value in vars(args).items():
-        if not name.startswith("crbench_") or value is None:
+        if not name.startswith("crbench_") or value is None or name == "crbench_former":
             continue
         option = "--" + name.replace("_", "-")
         values = value if isinstance(value, list) else [value]

@@ -16,7 +16,7 @@ from ..core.errors import StageError
 from ..host import trees
 from ..statistics.words import many
 from ..text.printable import printable
-from .common import add_sandbox_options, settings_of
+from .common import SANDBOX, add_options, settings_of
 
 if TYPE_CHECKING:
     import argparse
@@ -60,7 +60,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         help="where a check names no exception yet, write the one that its test ends with at head into the "
         "instance (expect); look at the lines first",
     )
-    add_sandbox_options(parser)
+    add_options(parser, "sandbox", SANDBOX)
     parser.set_defaults(run=run)
     return parser
 

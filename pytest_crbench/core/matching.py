@@ -68,7 +68,7 @@ class Matching:
     are the comments without a match that hit a rejected one. The other comments without a match:
     ``duplicates`` say what a comment that has a match says, ``placeless`` match nothing because they name no
     place that could be looked at; the rest is unlabelled. ``near`` counts, for each reference, the comments
-    at its place. ``abstained`` counts pairs that the judge would not decide.
+    at its place. ``abstained`` counts pairs that the matcher left undecided.
     """
 
     matches: tuple[Match, ...] = ()

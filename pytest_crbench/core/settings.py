@@ -11,7 +11,7 @@ from ..text.secrets import scrubbed_value
 
 @dataclass(frozen=True)
 class Settings:
-    """The options of one run; see ``options.OPTIONS`` for what each means. Times are seconds."""
+    """The options of one run; see `run.options` for what each means. Times are seconds."""
 
     reviewer: str = ""
     review_format: str = "auto"
@@ -65,10 +65,10 @@ class Settings:
     scoring: tuple[str, ...] = ()
     offline: bool = False
     line_tolerance: int = 1
-    meaning: str = "judge"
+    matcher: str = "model"
     file_level: str = "nothing"
-    judge_model: str | None = None
-    judge_votes: int = 1
+    matcher_model: str | None = None
+    matcher_votes: int = 1
     embedding_model: str | None = None
     embedding_base_url: str | None = None
     #: A number, or a file of `crbench calibrate`; None: the one in the cache for model and datasets.

@@ -199,7 +199,7 @@ def notes(dataset: Dataset) -> list[Note]:
         ),
         *noted(
             "no-lines",
-            "matched only with --crbench-file-level=file; hidden tests do not mind",
+            "matched only with --crbench-matching file-level=file; hidden tests do not mind",
             checks_where(dataset, lambda _i, c: c.comment.lines is None),
         ),
     ]

@@ -91,7 +91,7 @@ def check_room(folder: Path, least: int, option: str) -> None:
     if found.free < least:
         raise UsageError(
             f"{folder}: {size(found.free)} free, but a run wants at least {size(least)}. Free some space "
-            f"(crbench clean), choose another folder ({option}), or lower --crbench-min-free"
+            f"(crbench clean), choose another folder ({option}), or lower --crbench-limit min-free"
         )
     if found.out_of_inodes:
         raise UsageError(

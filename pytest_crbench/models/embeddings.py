@@ -138,7 +138,7 @@ class Embeddings:
         where = urls.public(self.model.base_url)
         return InfraError(
             f"{where} ({self.model.model}) answered with {what}. Check that it is a model of embeddings "
-            "(--crbench-embedding-model, --crbench-embedding-base-url).",
+            "(--crbench-embedding-model, --crbench-llm embedding-base-url).",
             reason="unreadable",
         )
 

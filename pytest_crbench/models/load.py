@@ -30,8 +30,8 @@ def price_of(settings: Settings) -> Price | None:
         return Price.parse(settings.price)
     if settings.max_cost is not None or settings.max_total_cost is not None:
         raise UsageError(
-            "a cost limit needs a price: set --crbench-price=IN:OUT, the prices of a million prompt and of a "
-            "million completion tokens"
+            "a cost limit needs a price: set --crbench-llm price=IN:OUT, the prices of a million prompt "
+            "and of a million completion tokens"
         )
     return None
 
@@ -97,13 +97,13 @@ def embeddings(
 
     reached = access(settings, run, environ)
     if settings.embedding_base_url:
-        option = "--crbench-embedding-base-url"
+        option = "--crbench-llm embedding-base-url"
         reached = replace(reached, base_url=settings.embedding_base_url, base_url_option=option)
     if missing := reached.missing(settings.embedding_model):
         raise UsageError(
             f"{who} needs {missing} for embeddings. Set --crbench-embedding-model=NAME, and a key in "
             f"{reached.key_names} (for a local OpenAI-compatible endpoint: "
-            "--crbench-embedding-base-url=URL, or --crbench-base-url=URL; no key is needed)."
+            "--crbench-llm embedding-base-url=URL, or --crbench-base-url=URL; no key is needed)."
         )
     assert settings.embedding_model is not None
     model = reached.model(settings.embedding_model)

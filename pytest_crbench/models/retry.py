@@ -92,7 +92,7 @@ def of_status(status: int, said: str, headers: Mapping[str, str], where: str) ->
         return Failure(
             "not-found",
             f"{message}. Check --crbench-model and --crbench-base-url (it ends in /v1), or the options that "
-            "name a model or an endpoint for the reviewer, the judge or embeddings alone.",
+            "name a model or an endpoint for the reviewer, the matcher or embeddings alone.",
             retry=False,
         )
     return Failure(

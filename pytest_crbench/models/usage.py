@@ -107,8 +107,8 @@ class Price:
             prompt = completion = -1.0
         if not (0 <= prompt < _DEAREST and 0 <= completion < _DEAREST):
             raise UsageError(
-                f"--crbench-price={printable(text, 60)}: expected IN:OUT, the prices of a million prompt and "
-                "of a million completion tokens, for example 0.25:2"
+                f"--crbench-llm price={printable(text, 60)}: expected IN:OUT, the prices of a million prompt "
+                "and of a million completion tokens, for example 0.25:2"
             )
         return cls(prompt, completion)
 
@@ -146,11 +146,11 @@ class Ledger:
         value = self._read()
         spent = Usage.from_dict(value)
         if self.total_tokens is not None and spent.tokens >= self.total_tokens:
-            raise _exceeded(f"{spent.tokens} tokens", "--crbench-max-total-tokens", self.total_tokens)
+            raise _exceeded(f"{spent.tokens} tokens", "--crbench-llm max-total-tokens", self.total_tokens)
         if self.total_cost is not None:
             cost = self._cost(value)
             if cost >= self.total_cost:
-                raise _exceeded(f"{cost:.4f} of cost", "--crbench-max-total-cost", self.total_cost)
+                raise _exceeded(f"{cost:.4f} of cost", "--crbench-llm max-total-cost", self.total_cost)
 
     def add(self, usage: Usage, cost: float | None = None) -> None:
         """Add the usage of one call; ``cost`` counts where there is no price or no token to make one of.

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ..core.errors import NO_WINDOWS, CrbenchError
-from ..run.options import ini_name
-from ..run.settings import read
-from .ini import ini_values
-from .register import TYPED
+from ..run.settings import found_in, read
+from .given import TYPED, ini_values
+from .options import ini_name
 
 if TYPE_CHECKING:
     from ..core.settings import Settings
@@ -95,8 +94,8 @@ def read_settings(config: pytest.Config) -> Settings:
     ini = ini_values(config)
 
     def given(name: str) -> Any:
-        value = config.getoption(ini_name(name), None)
-        return value if value is not None else ini.get(ini_name(name))
+        typed = found_in(lambda option: config.getoption(ini_name(option), None), name)
+        return typed if typed is not None else found_in(lambda option: ini.get(ini_name(option)), name)
 
     settings = read(given, config.invocation_params.dir)
     run = origin(config, settings)

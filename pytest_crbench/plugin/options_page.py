@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from ..run.options import OPTIONS, ini_name
+from ..run.options import FOLDED
+from .options import GROUPS, ini_name
 
 _HEAD = """\
 # Options
@@ -21,15 +22,34 @@ command line without one of them is a usage error, and so is a gate in the ini f
 [gating.md](gating.md) has the whole table. In TOML with native types (`pytest.toml`, `[tool.pytest]`) numeric
 options take numbers, and a list of one value may be that value.
 
-| option | ini | what |
-|---|---|---|
+A *folded* option holds several settings as `KEY=VALUE`, several times or in one text:
+`--crbench-limit "memory=4g cpus=4"`; the command line wins key by key. Options that had a name of their own
+before (`--crbench-memory`, `--crbench-meaning`) are still taken under it, here and in the ini file.
 """
-_KINDS = {"value": "", "list": "*List.* ", "flag": "*Flag.* ", "optional": "*Value may be left out.* "}
+_KINDS = {
+    "value": "",
+    "list": "*List.* ",
+    "flag": "*Flag.* ",
+    "optional": "*Value may be left out.* ",
+    "folded": "*Folded.* ",
+}
 
 
 def options_page() -> str:
     """Return docs/options.md."""
-    return _HEAD + "".join(_row(*option) for option in OPTIONS)
+    page = _HEAD
+    for title, options in GROUPS.items():
+        short = title.partition(": ")[2] or "run"
+        page += f"\n## {short.capitalize()}\n\n| option | ini | what |\n|---|---|---|\n"
+        page += "".join(_row(*option) for option in options)
+        for name, kind, *_ in options:
+            if kind == "folded":
+                page += f"\n`--crbench-{name}` takes:\n\n| key | what |\n|---|---|\n"
+                page += "".join(
+                    f"| `{key}{f'={value}' if value else ''}` | {text} |\n"
+                    for key, value, text in FOLDED[name]
+                )
+    return page
 
 
 def _row(name: str, kind: str, metavar: str, text: str) -> str:

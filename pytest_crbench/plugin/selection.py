@@ -12,7 +12,7 @@ from ..core.run_record import SelectionInfo
 from ..evaluation.plan import plan_of
 from ..evaluation.run_record import read_run
 from ..run.rundir import find_run
-from .register import TYPED, holds_everything
+from .given import TYPED, holds_everything
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

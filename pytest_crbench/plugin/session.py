@@ -14,6 +14,7 @@ from ..core.status import Status
 from ..evaluation.identity import unmeasured
 from ..host.signals import shield, terminate_as_interrupt
 from ..reports.lines import cause_of, isolation_line
+from ..run.options import now_called
 from ..run.record import agent_label, reviewer_label
 from ..run.reports import table
 from ..run.run import Run
@@ -23,6 +24,7 @@ from ..text.printable import printable
 from ..text.secrets import scrubbed
 from . import distributed
 from .fixtures import FixturePlugin
+from .given import former_names
 from .outcome import replaced
 from .progress import Progress
 from .selection import note
@@ -110,7 +112,10 @@ class ControllerSession:
         ]
         isolation = [] if "sandbox" in fixtures else filter(None, [isolation_line(record.sandbox)])
         line = ", ".join(printable(scrubbed(part), 80) for part in parts)
-        return [f"crbench: {one}" for one in (line, *isolation)]
+        renamed = (
+            f"--crbench-{name} is now --crbench-{now_called(name)}" for name in former_names(self.config)
+        )
+        return [f"crbench: {one}" for one in (line, *isolation, *renamed)]
 
     # Selection --------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Registered in runs that mention the benchmark: decides whether it runs (the table of docs/gating.md)."""
+"""Registered in runs that use an option of ours: decides whether the benchmark runs (docs/gating.md)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ..run.options import OPTIONS, SWITCHES, ini_name
+from ..run.options import FOLDED_IN, RENAMED
 from ..text.printable import printable
-from .ini import ini_values
-from .register import TYPED, Typed, add_hooks, add_options, check_place, holds_everything
+from . import SWITCHES
+from .given import TYPED, Typed, add_hooks, holds_everything, ini_values
+from .options import add_options, ini_name, options
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -25,15 +26,12 @@ _SHOWS = ("help", "version", "markers", "showfixtures", "show_fixtures_per_test"
 
 
 def register(config: pytest.Config, parser: pytest.Parser, args: Sequence[str]) -> None:
-    """Add options, hooks, and what looks whether the benchmark is switched on.
-
-    Raises:
-        pytest.UsageError: if the value of an option led pytest to another ini file or root folder.
-    """
+    """Add all options, and register what looks whether the benchmark is switched on."""
     add_options(parser)
+    for key in map(ini_name, (*FOLDED_IN, *RENAMED)):
+        parser.addini(key, "", default=None)
     add_hooks(config.pluginmanager)
     config.pluginmanager.register(sys.modules[__name__], "crbench-switched")
-    check_place(config, parser)
     # pytest has read the arguments before, and may have taken the value of an option of ours for a path.
     known = parser.parse_known_args(args, namespace=copy.copy(config.option))
     ours = {name: value for name, value in vars(known).items() if name.startswith("crbench_")}
@@ -43,7 +41,7 @@ def register(config: pytest.Config, parser: pytest.Parser, args: Sequence[str]) 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the rest of the plugin if this run asks for it; refuse what would skip the gate silently."""
     _check_keys(config)
-    for name, *_ in OPTIONS:
+    for name, *_ in options():
         # A shell variable that is not set: running something else, without the gate, would look like success.
         if config.getoption(ini_name(name)) in ("", [""]):
             raise pytest.UsageError(f"crbench: --crbench-{name}= is empty: give it a value, or leave it out")
@@ -84,7 +82,7 @@ def _typed(config: pytest.Config) -> Typed:
 
 
 def _check_keys(config: pytest.Config) -> None:
-    known = [ini_name(name) for name, *_ in OPTIONS]
+    known = [ini_name(name) for name, *_ in options()]
     for key in ini_values(config):
         try:
             config.getini(key)
@@ -95,7 +93,7 @@ def _check_keys(config: pytest.Config) -> None:
                 f"crbench: {_where(config)}: unknown key {printable(key, 80)}{meant}"
             ) from None
         except (TypeError, pytest.UsageError):
-            continue  # a number in TOML, see `ini.py`
+            continue  # a number in TOML, see `given.ini_values`
 
 
 def _check_off(config: pytest.Config) -> None:

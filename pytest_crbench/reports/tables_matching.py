@@ -119,7 +119,7 @@ def _by_language(rows: Sequence[_Row]) -> Table:
 
 
 def _by_category(rows: Sequence[_Row]) -> Table:
-    """Recall by category, and how a model sorted the unlabelled comments (--crbench-classify)."""
+    """Recall by category, and how a model sorted the unlabelled comments (--crbench-matching classify)."""
     values = values_of((row.summary for row in rows), "category")
     sorts = sorted({name for row in rows for name in row.agreement.categories})
     unlabelled = (f"unlabelled: {printable(name, 40)}" for name in sorts)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.errors import UsageError
 from ..evaluation.run_record import read_run
 from ..text.secrets import REDACTED
+from .options import RENAMED, now_called
 
 if TYPE_CHECKING:
     from ..core.settings import Settings
@@ -64,7 +65,8 @@ def recorded_options(run: Path) -> dict[str, Any]:
     Raises:
         UsageError: if the record is missing or unreadable.
     """
-    return {name: value for name, value in read_run(run).options.items() if value not in (None, [])}
+    options = {n: value for n, value in read_run(run).options.items() if value not in (None, [])}
+    return {RENAMED.get(n.replace("_", "-"), n).replace("-", "_"): value for n, value in options.items()}
 
 
 def chosen_sandbox(run: Path) -> str:
@@ -86,6 +88,6 @@ def check_given(run: Path, settings: Settings) -> None:
     for name, value in vars(settings).items():
         if REDACTED in str(value):
             raise UsageError(
-                f"--crbench-{name.replace('_', '-')} of {run.name} held a credential, which is not recorded: "
-                "give the option again"
+                f"--crbench-{now_called(name.replace('_', '-'))} of {run.name} held a credential, which is "
+                "not recorded: give the option again"
             )

@@ -13,13 +13,14 @@ from ..core.status import RERUN
 from ..text import urls
 from ..text.printable import printable
 from ..text.secrets import in_text, passed_through, register
+from .options import FOLDED, FOLDED_IN, now_called
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
 _SIZES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
-_MEANINGS = ("judge", "embedding", "exact")
+_MATCHERS = ("model", "embedding", "exact")
 _FILE_LEVELS = ("nothing", "file")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,15}")
 #: No system waits for longer (in seconds), or has as many of anything.
@@ -52,20 +53,52 @@ def read(lookup: Callable[[str], Any], base: Path) -> Settings:
     return _checked(Settings(**given))
 
 
+def found_in(source: Callable[[str], Any], name: str) -> Any:
+    """Look a setting up in ``source(option)``, where it may be a key of a folded option; None if not there.
+
+    Args:
+        source: by the name of an option or setting, with dashes or underscores as `Settings` has them.
+        name: the name of a field of `Settings`.
+
+    Raises:
+        UsageError: for a key that a folded option does not have.
+    """
+    value = source(name)
+    option = FOLDED_IN.get(name.replace("_", "-"))
+    if value is not None or option is None:
+        return value
+    return _keys(option, source(option)).get(name)
+
+
+def _keys(option: str, value: Any) -> dict[str, Any]:
+    """Read ``KEY=VALUE``s of a folded option, by the name of the setting."""
+    found: dict[str, Any] = {}
+    known = {key: bool(metavar) for key, metavar, _ in FOLDED[option]}
+    for word in (w for item in _texts(option, value or ()) for w in item.split()):
+        key, equals, text = word.partition("=")
+        key = key.replace("_", "-")
+        if key not in known:
+            raise UsageError(f"--crbench-{option} {_shown(word)}: unknown key; known: {', '.join(known)}")
+        if known[key] and not text:
+            raise UsageError(f"--crbench-{option} {_shown(word)}: expected {key}=VALUE")
+        found[key.replace("-", "_")] = text if equals else True
+    return found
+
+
 def _checked(settings: Settings) -> Settings:
     for scoring in settings.scoring:
         if scoring not in SCORINGS.names():
             raise UsageError(
                 f"--crbench-scoring={_shown(scoring)}: unknown scoring; known: {', '.join(SCORINGS.names())}"
             )
-    _one_of("--crbench-meaning", settings.meaning, _MEANINGS)
+    _one_of("--crbench-matcher", settings.matcher, _MATCHERS)
     _one_of("--crbench-comments", settings.comments, ("all", "diff"))
     if settings.comments == "diff" and settings.offline:
         raise UsageError("--crbench-comments=diff needs the diff, which --crbench-offline does not have")
-    _one_of("--crbench-file-level", settings.file_level, _FILE_LEVELS)
-    if settings.judge_votes % 2 == 0:
+    _one_of("--crbench-matching file-level", settings.file_level, _FILE_LEVELS)
+    if settings.matcher_votes % 2 == 0:
         raise UsageError(
-            f"--crbench-judge-votes={settings.judge_votes}: expected an odd number, so that votes decide"
+            f"--crbench-matcher-votes={settings.matcher_votes}: expected an odd number, so that votes decide"
         )
     if settings.fail_if_regressed is not None and settings.baseline is None:
         raise UsageError(
@@ -109,7 +142,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _option(name: str) -> str:
-    return "--crbench-" + name.replace("_", "-")
+    return "--crbench-" + now_called(name.replace("_", "-"))
 
 
 def _user_cache() -> Path:
@@ -224,6 +257,11 @@ def _temperature(option: str, value: Any) -> float:
     return 0.0 if str(value).strip() in ("0", "0.0") else _number(option, value)
 
 
+def _matcher(option: str, value: Any) -> str:
+    # Matching's own name for it, before a judge became what is under test.
+    return "model" if value == "judge" else _text(option, value)
+
+
 def bytes_of(option: str, value: Any) -> int:
     """Return a size such as ``512m`` or ``2g`` in bytes.
 
@@ -269,8 +307,9 @@ _CONVERT: dict[str, Callable[[str, Any], Any]] = {
     "scoring": _words,
     "offline": _flag,
     "line_tolerance": _integer(0),
+    "matcher": _matcher,
     "max_errors": _integer(0),
-    "judge_votes": _integer(1),
+    "matcher_votes": _integer(1),
     "embedding_threshold": _threshold,
     "aacr_legacy": _flag,
     "classify": _flag,

@@ -222,7 +222,7 @@ class DockerEnclosure:
             return None
         return (
             f"was killed: its container may use {self.limits.memory // 1024**2} MiB of memory. Raise "
-            "--crbench-memory"
+            "--crbench-limit memory"
         )
 
 

@@ -191,7 +191,7 @@ def pair_up(first: Results, second: Results, scoring: str | None = None) -> Comp
 def differing(first: Results, second: Results, scoring: str | None = None) -> tuple[str, ...]:
     """Say in what two runs are unlike, apart from the reviewer; empty if they can be compared.
 
-    Only what decides outcomes in ``scoring`` counts: no agent has a part in matching, no judge in hidden
+    Only what decides outcomes in ``scoring`` counts: no agent has a part in matching, no matcher in hidden
     tests. By default it is the first that both have.
     """
     chosen = scoring_of(scoring or shared_scoring(first, second))

@@ -232,7 +232,7 @@ def test_what_a_program_used_is_in_its_revision_and_in_the_budget(
         assert revision.agent == "fixer"
         assert set(left(task, revision)) == {"a.txt"}
     assert Ledger(ledger).spent().tokens == 2000
-    with pytest.raises(InfraError, match=r"2000 tokens.*--crbench-max-total-tokens=1500") as caught:
+    with pytest.raises(InfraError, match=r"2000 tokens.*--crbench-llm max-total-tokens=1500") as caught:
         revise(tmp_path / "three", used(told), "{usage}", **options)
     assert caught.value.reason == "budget"
 

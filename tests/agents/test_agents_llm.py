@@ -316,7 +316,7 @@ def test_the_same_conversation_needs_no_second_request(tmp_path: Path) -> None:
 def test_the_budget_of_the_run_ends_the_next_call(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "usage.json", total_tokens=150)
     with OpenAIServer([run("ls"), run("ls"), answer()]) as server:
-        with pytest.raises(InfraError, match="--crbench-max-total-tokens") as caught:
+        with pytest.raises(InfraError, match="--crbench-llm max-total-tokens") as caught:
             agent(server, ledger=ledger).revise(task(tmp_path))
         assert len(server.requests) == 2
         with pytest.raises(InfraError):

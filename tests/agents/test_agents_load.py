@@ -84,8 +84,8 @@ def test_where_key_and_endpoint_come_from(
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"max_cost": 1.0}, "--crbench-price"),
-        ({"total_cost": 1.0}, "--crbench-price"),
+        ({"max_cost": 1.0}, "--crbench-llm price"),
+        ({"total_cost": 1.0}, "--crbench-llm price"),
         ({"price": "cheap"}, "IN:OUT"),
         ({"timeout": 0}, "timeout"),
         ({"max_steps": -1}, "max_steps"),

@@ -88,7 +88,7 @@ def test_nothing_that_it_prints_steers_a_terminal(recorded: Path, capsys: pytest
 def test_the_bundled_dataset_needs_no_name(
     folder: Path, cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = ("--crbench-reviewer=none", "--crbench-scoring=matching", "--crbench-meaning=exact")
+    asked = ("--crbench-reviewer=none", "--crbench-scoring=matching", "--crbench-matcher=exact")
     done = run(folder, None, cache, *asked, "--crbench-offline", "-k", "pyjwt")
     assert done.status == 0, done.output
     check = done.results()["verdicts"][0]

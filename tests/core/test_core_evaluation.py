@@ -176,7 +176,7 @@ def test_a_limit_that_leaves_a_fix_little_time_is_a_warning(tmp_path: Path, cach
     assert verdict.status is Status.PASSED
     (said,) = verdict.warnings
     assert "at head, and its limit is 24 s" in said
-    assert "--crbench-test-timeout" in said
+    assert "--crbench-limit test-timeout" in said
 
 
 def test_what_would_steer_the_run_is_put_back_and_told(tmp_path: Path, cache: Path, dataset: Dataset) -> None:
@@ -233,7 +233,7 @@ def test_a_limit_that_head_does_not_run_under_is_no_miss(
     tight = evaluator(tmp_path, cache, Says(), Writes(FIX), run="tight", **limit)
     verdict = judge(tight, dataset)
     assert verdict.status is status, verdict.reason
-    assert status is not Status.INVALID or "--crbench-memory" in verdict.reason
+    assert status is not Status.INVALID or "--crbench-limit memory" in verdict.reason
     # Finishing the first run under the new limit does not mix what was measured under two.
     resumed = evaluator(tmp_path, cache, Says(), Writes(FIX), **limit)
     assert judge(resumed, dataset).status is status

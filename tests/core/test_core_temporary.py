@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 HOLDER = """
 import time
-from pytest_crbench.host import temporary
-with temporary.temporary_folder() as made:
+from pytest_crbench.host import trees
+with trees.temporary_folder() as made:
     (made / "tree").mkdir(mode=0o500)
     print(made, flush=True)
     time.sleep(600)

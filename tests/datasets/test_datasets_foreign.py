@@ -74,7 +74,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_it_is_measured_as_ours_are(folder: Path, data: Path, cache: Path) -> None:
     (folder / "two.json").write_text('{"comments": [{"path": "b.py", "line": 1, "body": "wrong"}]}')
     (folder / "one.json").write_text('{"comments": [], "done": true}')
-    asked = ["--crbench-reviewer=file:{instance}.json", "--crbench-offline", "--crbench-meaning=exact"]
+    asked = ["--crbench-reviewer=file:{instance}.json", "--crbench-offline", "--crbench-matcher=exact"]
     done = run(folder, f"lines:{data}", cache, *asked, "--crbench-fail-under=0.3", "-n", "2")  # type: ignore[arg-type]
     assert done.status == 0, done.output
     assert done.outcomes() == {"passed": 1, "missed": 2}

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from support.benchmarks import environment
 
-from pytest_crbench.plugin import _SWITCHES
-from pytest_crbench.run.options import OPTIONS
+from pytest_crbench.plugin import SWITCHES
+from pytest_crbench.plugin.options import options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,7 +59,7 @@ def test_every_way_to_name_the_options(folder: Path, mixed: Path, how: str) -> N
 
 def test_help_tells_every_option(folder: Path) -> None:
     told = go(folder, "-m", "pytest", "--help").stdout
-    assert [name for name, *_ in OPTIONS if f"--crbench-{name}" not in told] == []
+    assert [name for name, *_ in options() if f"--crbench-{name}" not in told] == []
 
 
 def test_a_conftest_may_implement_the_hooks_and_ask_for_the_switches_in_any_run(folder: Path) -> None:
@@ -75,4 +75,4 @@ def test_a_conftest_may_implement_the_hooks_and_ask_for_the_switches_in_any_run(
 
 
 def test_the_switches_are_options_of_the_table() -> None:
-    assert set(_SWITCHES) <= {name for name, *_ in OPTIONS}
+    assert set(SWITCHES) <= {name for name, *_ in options()}

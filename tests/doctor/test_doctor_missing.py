@@ -162,7 +162,7 @@ def test_a_pytest_that_does_not_start_here_is_told(folder: Path, dataset: str, i
 def test_a_value_that_an_option_does_not_take_is_wrong_usage(folder: Path) -> None:
     said = doctor(folder, "--memory=plenty")
     assert said.status == 2
-    assert "--crbench-memory=plenty: expected a size" in said.output
+    assert "--crbench-limit memory=plenty: expected a size" in said.output
 
 
 def test_interrupted_it_ends_at_once(folder: Path, dataset: str) -> None:
@@ -190,7 +190,7 @@ def test_matching_alone_needs_no_sandbox_and_no_agent(folder: Path, tmp_path: Pa
         "OPENAI_API_KEY": None,
     }
     options = (f"--dataset=aacr:{data}", "--sandbox=docker", f"--cache={tmp_path / 'cache'}")
-    said = doctor(folder, *options, "--meaning=exact", **lacks)
+    said = doctor(folder, *options, "--matcher=exact", **lacks)
     assert said.status == 0, said.output
     assert said.line("matching").endswith("meanings by exact")
     looked_at = {line[9:].split("  ")[0] for line in said.output.splitlines()[:-1]}
@@ -204,7 +204,7 @@ def test_matching_alone_needs_no_sandbox_and_no_agent(folder: Path, tmp_path: Pa
 
 def test_what_is_scored_both_ways_needs_both(folder: Path, dataset: str, tmp_path: Path) -> None:
     said = doctor(
-        folder, dataset, "--sandbox=docker", "--scoring=tests,matching", "--meaning=exact",
+        folder, dataset, "--sandbox=docker", "--scoring=tests,matching", "--matcher=exact",
         f"--cache={tmp_path / 'cache'}", "--agent=suggestions", DOCKER_HOST="unix:///nonexistent/docker.sock",
     )  # fmt: skip
     assert said.status == 1

@@ -227,7 +227,7 @@ def test_an_endless_loop_ends_at_the_step_limit_and_its_work_is_tested(
     folder: Path, dataset: Path, cache: Path
 ) -> None:
     with OpenAIServer([LOOK, FIX, LOOK], forever=True) as server:
-        done = run_llm(folder, dataset, cache, server, "--crbench-max-steps=5")
+        done = run_llm(folder, dataset, cache, server, "--crbench-llm=max-steps=5")
     assert done.status == 0, done.output
     assert done.statuses() == {"quagga-4711::price": "passed", "quagga-4711::tax": "missed"}
     found = row(done, "price")
@@ -238,7 +238,7 @@ def test_an_endless_loop_ends_at_the_step_limit_and_its_work_is_tested(
 def test_hanging_commands_are_killed_and_told_until_the_time_is_up(
     folder: Path, dataset: Path, cache: Path
 ) -> None:
-    limits = ("--crbench-agent-command-timeout=2", "--crbench-agent-timeout=15")
+    limits = ("--crbench-llm=agent-command-timeout=2", "--crbench-agent-timeout=15")
     with OpenAIServer([FIX, run("sleep 4711")], forever=True) as server:
         done = run_llm(folder, dataset, cache, server, *limits)
     assert done.status == 0, done.output
@@ -255,7 +255,7 @@ def test_a_killed_command_is_not_the_end(folder: Path, dataset: Path, cache: Pat
     look = run("for f in /proc/[0-9]*/cmdline; do tr '\\0' ' ' < $f; echo; done | grep '^sleep 471[12]'")
     script = [run("setsid sleep 4711 & sleep 4712"), look, FIX, DONE]
     with OpenAIServer(script) as server:
-        done = run_llm(folder, dataset, cache, server, *PRICE, "--crbench-agent-command-timeout=2")
+        done = run_llm(folder, dataset, cache, server, *PRICE, "--crbench-llm=agent-command-timeout=2")
     found = row(done, "price")
     assert (found["status"], found["stop_reason"]) == ("passed", "finished"), done.output
     killed, left, _ = observations(server)

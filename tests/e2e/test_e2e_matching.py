@@ -56,7 +56,7 @@ def test_both_scorings_of_the_bundled_pull_requests_on_the_same_reviews(
         said,
         "--crbench-agent=suggestions",
         "--crbench-scoring=tests,matching",
-        "--crbench-meaning=exact",
+        "--crbench-matcher=exact",
         "--crbench-fail-under=0.1",
         "--crbench-fail-under=f1:0.5",
         *("-n", "2", "--junitxml=junit.xml"),
@@ -96,7 +96,7 @@ def test_one_scoring_of_a_dataset_that_was_made_for_another(
     dataset = write_dataset(tmp_path / "small", [Pull("first", fixable=("price",), hard=("tax",))])
     comment = {"path": "shop/price_.py", "lines": [3, 3], "body": "The  price is wrong."}
     said, calls = reviewer(tmp_path, {"Add prices": [comment]})
-    options = ["--crbench-scoring=matching", "--crbench-meaning=exact", "--crbench-sandbox=auto"]
+    options = ["--crbench-scoring=matching", "--crbench-matcher=exact", "--crbench-sandbox=auto"]
     done = run(folder, dataset, cache, said, *options, "-v", env={"DOCKER_HOST": "unix:///nowhere"})
     assert done.status == 0, done.output
     assert "small::first::price[matching] PASSED" in done.output
@@ -107,7 +107,7 @@ def test_one_scoring_of_a_dataset_that_was_made_for_another(
     assert calls.read_text().splitlines() == ["Add prices"]
     one = run(folder, dataset, cache, said, *options, "small::first::tax[matching]")
     assert one.statuses() == {"first::tax": "missed"}
-    other = run(folder, None, cache, "--crbench-resume", "--crbench-line-tolerance=0")
+    other = run(folder, None, cache, "--crbench-resume", "--crbench-matching=line-tolerance=0")
     assert other.status == 4
     assert "options.matcher.line_tolerance was 1, is 0" in other.output
 
@@ -117,21 +117,21 @@ def test_what_cannot_be_scored_is_told_before_any_work(folder: Path, tmp_path: P
     says = "--crbench-reviewer=human"
     for options, message in (
         (["--crbench-offline", "--crbench-agent=none"], "hidden tests need the code"),
-        (["--crbench-scoring=matching", "--crbench-meaning=judge"], "--crbench-judge-model"),
+        (["--crbench-scoring=matching", "--crbench-matcher=model"], "--crbench-matcher-model"),
         (["--crbench-agent=none", "--crbench-fail-under=f1:0.1"], "f1 is a number of the scoring matching"),
         (["--crbench-scoring=matching,trust"], "unknown scoring; known: tests, matching"),
         (
-            ["--crbench-scoring=matching", "--crbench-meaning=vibes"],
-            "expected one of judge, embedding, exact",
+            ["--crbench-scoring=matching", "--crbench-matcher=vibes"],
+            "expected one of model, embedding, exact",
         ),
         (
-            ["--crbench-scoring=matching", "--crbench-meaning=exact", "--crbench-classify"],
-            "sorting comments (--crbench-classify) needs a model",
+            ["--crbench-scoring=matching", "--crbench-matcher=exact", "--crbench-matching=classify"],
+            "sorting comments (--crbench-matching classify) needs a model",
         ),
-        (["--crbench-judge-votes=2"], "expected an odd number"),
+        (["--crbench-matcher-votes=2"], "expected an odd number"),
         (
             [
-                *("--crbench-offline", "--crbench-scoring=matching", "--crbench-meaning=exact"),
+                *("--crbench-offline", "--crbench-scoring=matching", "--crbench-matcher=exact"),
                 "--crbench-reviewer=cmd:true",
             ],
             "cmd:true reviews the code",

@@ -43,9 +43,9 @@ def test_its_own_unit_tests_run_without_the_benchmark(vendor: Path) -> None:
 
 
 def test_its_settings_are_options_that_there_are(vendor: Path) -> None:
-    from pytest_crbench.run.options import OPTIONS, ini_name
+    from pytest_crbench.plugin.options import ini_name, options
 
-    known = {ini_name(option[0]) for option in OPTIONS}
+    known = {ini_name(option[0]) for option in options()}
     settings = tomllib.loads((vendor / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
     assert {name for name in settings if name.startswith("crbench")} <= known
 

@@ -34,7 +34,7 @@ def box(tmp_path: Path, cache: Path) -> Iterator[Rig]:
 def run_into(box: Rig, trouble: AbstractContextManager[None], *arguments: str) -> Run:
     """Run until the second pull request is under review, and let the rest of the run meet the trouble."""
     gate = box.gate("b1")
-    process = box.start("--crbench-min-free=0", *arguments)
+    process = box.start("--crbench-limit=min-free=0", *arguments)
     box.until_reviewing(process, "b1")
     with trouble:
         gate.unlink()
@@ -50,7 +50,7 @@ def assert_unwritten(box: Rig, done: Run, fault: Told) -> None:
     assert f"1 {fault.status}" in done.output
     assert done.verdict.startswith("crbench: overall")
     assert "results.json" in done.output
-    box.assert_recovers("--crbench-min-free=0", reviews=("a1", "b1", "b1"))
+    box.assert_recovers("--crbench-limit=min-free=0", reviews=("a1", "b1", "b1"))
 
 
 def test_the_disk_under_the_cache_is_full(box: Rig, cache: Path, tmp_path: Path, fault: Told) -> None:
@@ -64,7 +64,7 @@ def test_the_disk_under_the_cache_is_full(box: Rig, cache: Path, tmp_path: Path,
         done = run_into(box, full(disk))
         box.assert_hit(done, fault, "b1")
         assert "--crbench-cache" in done.output
-        box.assert_recovers("--crbench-min-free=0")
+        box.assert_recovers("--crbench-limit=min-free=0")
 
 
 def test_the_cache_becomes_read_only(box: Rig, fault: Told) -> None:
@@ -75,7 +75,7 @@ def test_the_cache_becomes_read_only(box: Rig, fault: Told) -> None:
     """
     done = run_into(box, read_only(box.cache))
     box.assert_hit(done, fault, "b1")
-    box.assert_recovers("--crbench-min-free=0")
+    box.assert_recovers("--crbench-limit=min-free=0")
 
 
 def test_the_cache_is_read_only_from_the_start(box: Rig, fault: Told) -> None:

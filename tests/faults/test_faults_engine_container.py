@@ -31,7 +31,7 @@ AT_LIMITS = {
     "f1": Trouble("data = b'x' * 10**9"),
     "g1": Trouble("children = [subprocess.Popen(['sleep', '20']) for _ in range(60)]", "not REVISED"),
 }
-LIMITS = ("--crbench-memory=150m", "--crbench-pids=40")
+LIMITS = ("--crbench-limit=memory=150m", "--crbench-limit=pids=40")
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_head_reaches_the_memory_limit(story: Story, fault: Told) -> None:
     """The unmodified head is killed for memory.
 
     Status: infra_error
-    Message: ran out of memory at the unmodified head; raise --crbench-memory
+    Message: ran out of memory at the unmodified head; raise --crbench-limit memory
     """
     assert look(story, "e1", fault)["status"] == "passed"
 
@@ -124,7 +124,7 @@ def test_head_reaches_the_process_limit(story: Story, fault: Told) -> None:
     review says.
 
     Status: infra_error
-    Message: reached the limit of processes and threads at the unmodified head; raise --crbench-pids
+    Message: reached the limit of processes and threads at the unmodified head; raise --crbench-limit pids
     """
     assert look(story, "g1", fault)["status"] == "passed"
 
@@ -144,7 +144,7 @@ def test_a_container_is_killed_during_an_agents_command(
     script = [run(f"sleep {nap}"), run(fix), answer("Done.")]
     with OpenAIServer(script) as server:
         model = ["--crbench-agent=llm", "--crbench-model=scripted", f"--crbench-base-url={server.base_url}"]
-        model += ["--crbench-agent-command-timeout=300"]
+        model += ["--crbench-llm=agent-command-timeout=300"]
         process = box.start(*model)
         box.until_it_naps(process)
         box.engine.docker("kill", *box.containers())

@@ -168,7 +168,7 @@ def test_tokens_count_for_the_budget_of_the_run(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger.json", total_tokens=15)
     with serving() as server:
         made = make(server, ledger=ledger, batch=1, concurrency=1)
-        with pytest.raises(InfraError, match="--crbench-max-total-tokens") as caught:
+        with pytest.raises(InfraError, match="--crbench-llm max-total-tokens") as caught:
             made(["one", "two", "three", "four"])
     assert caught.value.reason == "budget"
     assert len(server.embedded) == 2
@@ -191,5 +191,5 @@ def test_the_settings_name_model_endpoint_and_key(tmp_path: Path) -> None:
     assert embeddings_of(other, None, who="this", environ=environ).model.base_url.endswith(":2/v1")
     with pytest.raises(UsageError, match="this needs a model and a key for embeddings"):
         embeddings_of(Settings(cache=tmp_path), None, who="this", environ={})
-    with pytest.raises(UsageError, match="--crbench-embedding-base-url=ftp"):
+    with pytest.raises(UsageError, match="--crbench-llm embedding-base-url=ftp"):
         embeddings_of(replace(settings, embedding_base_url="ftp://x"), None, who="this", environ=environ)

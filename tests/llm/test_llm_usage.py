@@ -39,7 +39,7 @@ def test_the_ledger_ends_a_run_by_tokens(tmp_path: Path) -> None:
     ledger.add(Usage(calls=1, prompt_tokens=9))
     ledger.check()
     ledger.add(Usage(calls=1, completion_tokens=1))
-    with pytest.raises(InfraError, match="--crbench-max-total-tokens=10") as caught:
+    with pytest.raises(InfraError, match="--crbench-llm max-total-tokens=10") as caught:
         ledger.check()
     assert caught.value.reason == "budget"
 
@@ -49,7 +49,7 @@ def test_the_ledger_ends_a_run_by_cost(tmp_path: Path) -> None:
     ledger.add(Usage(calls=1, prompt_tokens=499_999))
     ledger.check()
     ledger.add(Usage(calls=1, prompt_tokens=1))
-    with pytest.raises(InfraError, match="--crbench-max-total-cost"):
+    with pytest.raises(InfraError, match="--crbench-llm max-total-cost"):
         ledger.check()
 
 

@@ -78,7 +78,7 @@ def options(server: OpenAIServer, tmp_path: Path) -> list[str]:
 
 def settings(server: OpenAIServer, tmp_path: Path, data: Path, **more: Any) -> Settings:
     given = {
-        "meaning": "embedding", "embedding_model": "bag", "embedding_base_url": server.base_url,
+        "matcher": "embedding", "embedding_model": "bag", "embedding_base_url": server.base_url,
         "cache": str(tmp_path / "cache"), "dataset": [f"aacr:{data}"], **more,
     }  # fmt: skip
     return read(given.get, tmp_path)

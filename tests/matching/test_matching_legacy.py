@@ -15,7 +15,7 @@ from pytest_crbench.core.matching import Match
 from pytest_crbench.models.completion import Completion
 from pytest_crbench.models.usage import Usage
 from pytest_crbench.reviewers.formats import HeadFiles, ParseContext, parse
-from pytest_crbench.scoring.matching.legacy import LegacyJudge, LegacyMatcher, LegacyMeaning, reads_as_yes
+from pytest_crbench.scoring.matching.legacy import LegacyMatcher, LegacyMeaning, LegacyQuestion, reads_as_yes
 from pytest_crbench.scoring.matching.match import CommentMatcher
 from pytest_crbench.scoring.matching.meaning import ExactMeaning
 from pytest_crbench.scoring.matching.place import Rules
@@ -139,7 +139,7 @@ def test_a_failing_endpoint_is_a_silent_no_and_told_in_the_warnings() -> None:
     error.usage = {"calls": 1}
     one = task([comment("r")], [comment("c"), comment("d")])
     object.__setattr__(one, "log", logged.append)
-    got = LegacyMatcher(LegacyJudge(Endpoint(error))).match(one)
+    got = LegacyMatcher(LegacyQuestion(Endpoint(error))).match(one)
     assert got.matches == ()
     assert len(logged) == 2
     assert got.usage == {"calls": 2}
@@ -149,12 +149,12 @@ def test_a_failing_endpoint_is_a_silent_no_and_told_in_the_warnings() -> None:
 def test_a_budget_that_is_used_up_is_not_the_endpoints_doing() -> None:
     endpoint = Endpoint(InfraError("the run has used 10 tokens", reason="budget"))
     with pytest.raises(InfraError, match="10 tokens"):
-        LegacyMatcher(LegacyJudge(endpoint)).match(task([comment("r")], [comment("c")]))
+        LegacyMatcher(LegacyQuestion(endpoint)).match(task([comment("r")], [comment("c")]))
 
 
 def test_a_pair_is_asked_about_once_and_not_after_the_match() -> None:
     endpoint = Endpoint("Yes")
-    matcher = LegacyMatcher(LegacyJudge(endpoint))
+    matcher = LegacyMatcher(LegacyQuestion(endpoint))
     got = matcher.match(task([comment("r", body="REF")], [comment("c", body="GEN"), comment("d")]))
     assert matched(got) == [("r", "c")]
     (([question], more),) = endpoint.asked

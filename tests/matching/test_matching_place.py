@@ -182,5 +182,5 @@ def test_many_comments_are_looked_up_not_compared() -> None:
 
 
 def test_a_tolerance_of_the_whole_file_is_refused() -> None:
-    with pytest.raises(UsageError, match="--crbench-file-level=file"):
+    with pytest.raises(UsageError, match="file-level=file"):
         Rules(1_000_000)

@@ -11,7 +11,7 @@ from support.benchmarks import Pull, Run, run, write_dataset
 from pytest_crbench.cli import main as crbench
 
 #: Scored in moments: no sandbox, no model.
-PLAIN = ("--crbench-scoring=matching", "--crbench-meaning=exact", "--crbench-offline")
+PLAIN = ("--crbench-scoring=matching", "--crbench-matcher=exact", "--crbench-offline")
 NONE = ("--crbench-reviewer=none", *PLAIN)
 PART = "2 of 3 checks selected"
 

@@ -40,7 +40,7 @@ def test_a_disk_that_is_all_but_full(folder: Path, dataset: Path, tmp_path: Path
         folder,
         dataset,
         tmp_path / "cache",
-        f"--crbench-min-free={least}",
+        f"--crbench-limit=min-free={least}",
         f"{option}={place}",
         *MODES["xdist"],
     )
@@ -62,7 +62,7 @@ def test_the_disk_budget_holds_from_the_start(folder: Path, dataset: Path, tmp_p
         place.mkdir(parents=True)
         (place / "file").write_bytes(b"x" * 1024**2)
         os.utime(place, (time.time() - age,) * 2)
-    done = run(folder, dataset, tmp_path / "cache", *FREE, "--crbench-disk-budget=1500k", "-k", "none")
+    done = run(folder, dataset, tmp_path / "cache", *FREE, "--crbench-limit=disk-budget=1500k", "-k", "none")
     told = "crbench: disk budget 1.5 MB: removed 0 images and 1 cache entry, 1.0 MB in all"
     assert told in done.output
     assert not (tmp_path / "cache" / "trees" / "old").exists()

@@ -25,12 +25,12 @@ NONE = ("--crbench-reviewer=human", "--crbench-agent=none")
         ([*NONE, "--crbench-fail-under=f9:0.1"], ["f9", "pass_rate"]),
         ([*NONE, "--crbench-baseline=no.json"], ["no.json"]),
         ([*NONE, "--crbench-fail-if-regressed"], ["crbench-baseline"]),
-        ([*NONE, "--crbench-max-cost=1"], ["--crbench-price"]),
+        ([*NONE, "--crbench-llm=max-cost=1"], ["--crbench-llm price"]),
         ([*NONE, "--crbench-rerun-errors"], ["--crbench-resume"]),
         (["--crbench-resume"], ["no run to resume"]),
         (["--crbench-replay=nosuch"], ["nosuch"]),
         ([*NONE, "small::first::nosuch"], ["no such check"]),
-        ([*NONE, "--crbench-memory=big"], ["512m or 2g"]),
+        ([*NONE, "--crbench-limit=memory=big"], ["512m or 2g"]),
         ([*NONE, "--crbench-ca-bundle=no.pem"], ["no.pem"]),
         ([*NONE, "--crbench-index-url=example.org"], ["--crbench-index-url", "https://"]),
         (["--crbench-reviewer=", "--crbench-agent=none", "--crbench-fail-under=0.5"], ["is empty"]),
@@ -60,10 +60,10 @@ def test_a_bad_instance_file_names_file_and_key(folder: Path, mixed: Path, cache
 
 
 def test_every_option_has_an_ini_twin(folder: Path, mixed: Path, cache: Path) -> None:
-    from pytest_crbench.run.options import OPTIONS, ini_name
+    from pytest_crbench.plugin.options import ini_name, options
 
     listed = run(folder, None, cache, "--help").output
-    for name, *_ in OPTIONS:
+    for name, *_ in options():
         assert f"--crbench-{name}" in listed
         assert f"{ini_name(name)} (" in listed
 

@@ -80,7 +80,7 @@ def test_comments_match_by_meaning(server: str, tmp_path: Path) -> None:
     def comment(name: str, body: str) -> ReviewComment:
         return ReviewComment(name, body, "db/rows.py", (2, 2))
 
-    matcher = make_matcher(settings(server, tmp_path, meaning="embedding", embedding_threshold=0.9), None, {})
+    matcher = make_matcher(settings(server, tmp_path, matcher="embedding", embedding_threshold=0.9), None, {})
     found = matcher.match(
         MatchTask(
             "one",

@@ -153,7 +153,7 @@ def test_a_run_is_resumed(folder: Path, data: Path, cache: Path) -> None:
 
 @pytest.mark.usefixtures("installed")
 def test_beside_another_scoring(folder: Path, data: Path, cache: Path) -> None:
-    done = go(folder, data, cache, "--crbench-scoring=matching,short", "--crbench-meaning=exact")
+    done = go(folder, data, cache, "--crbench-scoring=matching,short", "--crbench-matcher=exact")
     assert [summary["scoring"] for summary in done.results()["summaries"]] == ["matching", "short"], (
         done.output
     )
@@ -199,7 +199,7 @@ def test_json_has_no_metrics_of_ours(folder: Path, data: Path, cache: Path) -> N
         cache,
         "--crbench-reviewer=none",
         "--crbench-scoring=matching",
-        "--crbench-meaning=exact",
+        "--crbench-matcher=exact",
         "--crbench-offline",
     )
     summary = json.loads((done.runs[-1] / "results.json").read_text())["summary"]
@@ -251,7 +251,7 @@ def test_what_others_bring_takes_no_gate_from_a_run_of_ours(
     taking = SCORING.replace(
         'metrics = {"brevity"', 'metrics = {"macro": "mine", "precision": "mine", "brevity"'
     )
-    ours = ("--crbench-reviewer=none", "--crbench-scoring=matching", "--crbench-meaning=exact")
+    ours = ("--crbench-reviewer=none", "--crbench-scoring=matching", "--crbench-matcher=exact")
     for text in (taking, "raise ImportError('not today')\n"):
         installed.write_text(text)
         gate = ("--crbench-fail-under=macro:0.1", "--crbench-fail-under=precision:0.1")

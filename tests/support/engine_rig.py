@@ -142,7 +142,7 @@ class Rig:
         given += [
             "--crbench-agent=suggestions",
             f"--crbench-sandbox={self.sandbox}",
-            "--crbench-test-timeout=90",
+            "--crbench-limit=test-timeout=90",
         ]
         if self.base_image:
             given += [f"--crbench-base-image={self.base_image}"]

@@ -40,7 +40,7 @@ def offline(folder: Path, reviewer: Any, **options: Any) -> Results:
 
     ``options`` are fields of `Settings`; ``dataset`` must be among them.
     """
-    given = {"offline": True, "meaning": "exact", "cache": str(folder / "cache"), **options}
+    given = {"offline": True, "matcher": "exact", "cache": str(folder / "cache"), **options}
     settings = read(given.get, folder)
     datasets = assemble.open_datasets(settings)
     invocation = assemble.Invocation(folder / "run", "session", "none", scorings=("matching",))

@@ -50,7 +50,7 @@ class MatchingScoring(Scoring):
     method = f"precision and F1: {METHOD}"
     options = ("matcher",)
     alike = "way of matching"
-    advice = "Correct --meaning and its options"
+    advice = "Correct --matcher and its options"
     unlike = "comments were matched in different ways"
     tables = "reports.tables_matching:matching_tables"
 
@@ -83,7 +83,7 @@ class MatchingScoring(Scoring):
     def look(self, settings: Settings) -> str:
         """Say how meanings are compared, once what does so has been made."""
         self.decider(settings, None)
-        return f"meanings by {_PUBLISHED if settings.aacr_legacy else settings.meaning}"
+        return f"meanings by {_PUBLISHED if settings.aacr_legacy else settings.matcher}"
 
     def measure(self, verdicts: Sequence[Verdict]) -> Numbers | None:
         """Return precision, recall and F1, and what goes with them."""

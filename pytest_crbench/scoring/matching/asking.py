@@ -74,7 +74,7 @@ def ask_once(model: Model, question: Question) -> tuple[str, dict[str, float]]:
             raise
         raise InfraError(
             f"{error} Matching asks for structured outputs (response_format json_schema); an endpoint that "
-            "has none can be used with --crbench-meaning=embedding or exact.",
+            "has none can be used with --crbench-matcher=embedding or exact.",
             reason=error.reason,
         ) from error
     return answer.text, counted(answer.usage, model)

@@ -68,7 +68,7 @@ def threshold_of(settings: Settings) -> tuple[float, dict[str, Any]]:
     file = given if isinstance(given, Path) else _file(settings, _datasets(settings))
     if given is None and not file.is_file():
         raise UsageError(
-            "--crbench-meaning=embedding needs the cosine from which comments say the same, and each model "
+            "--crbench-matcher=embedding needs the cosine from which comments say the same, and each model "
             f"has its own. Measure it once: `{_command(settings)}`; or give --crbench-embedding-threshold"
         )
     content = _read(file)
@@ -118,7 +118,7 @@ def _command(settings: Settings) -> str:
     words = ["crbench", "calibrate", "embedding", *settings.datasets]
     words += [f"--embedding-model={settings.embedding_model}"]
     for option, value in (
-        ("--embedding-base-url", settings.embedding_base_url),
+        ("--llm=embedding-base-url", settings.embedding_base_url),
         ("--base-url", settings.base_url),
     ):
         words += [f"{option}={value}"] if value else []

@@ -9,7 +9,7 @@ from ...host import digest
 from ...models import prompts
 from ...text import fences
 from .asking import Question, ask_all, choice, schema_of
-from .judge import TEXT_LIMIT
+from .by_model import TEXT_LIMIT
 from .meaning import in_full
 
 if TYPE_CHECKING:

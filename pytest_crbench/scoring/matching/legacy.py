@@ -45,13 +45,13 @@ class Asked(Protocol):
         """
 
 
-class LegacyJudge:
+class LegacyQuestion:
     """Asks a model for yes or no, once, in free text."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
         self.fingerprint: Mapping[str, Any] = {
-            "meaning": "judge",
+            "meaning": "model",
             "version": 1,
             "model": model.identity,
             "prompts": prompts.digest_of("match_legacy"),

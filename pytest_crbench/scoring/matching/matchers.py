@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 #: How the evaluator that AACR-Bench was published with samples.
 _LEGACY_SAMPLING = {"temperature": 0.7, "top_p": 0.95}
-_JUDGE = "matching by a judge (--crbench-meaning=judge)"
-_EMBEDDING = "matching by embeddings (--crbench-meaning=embedding)"
+_MODEL = "matching by a model (--crbench-matcher=model)"
+_EMBEDDING = "matching by embeddings (--crbench-matcher=embedding)"
 
 
 def make_matcher(settings: Settings, run: Path | None, environ: Mapping[str, str] | None = None) -> Matcher:
@@ -56,39 +56,39 @@ def make_classifier(
         return None
     from .classify import Classifier
 
-    model = _judge_model(settings, run, environ, who="sorting comments (--crbench-classify)")
+    model = _matcher_model(settings, run, environ, who="sorting comments (--crbench-matching classify)")
     return Classifier(model)
 
 
 def _meaning(settings: Settings, run: Path | None, environ: Mapping[str, str] | None) -> Meaning:
-    if settings.meaning == "exact":
+    if settings.matcher == "exact":
         from .meaning import ExactMeaning
 
         return ExactMeaning()
-    if settings.meaning == "embedding":
+    if settings.matcher == "embedding":
         from ...models.load import embeddings
         from .calibrations import threshold_of
         from .meaning import EmbeddingMeaning
 
         found = embeddings(settings, run, who=_EMBEDDING, environ=environ)
         return EmbeddingMeaning(found, *threshold_of(settings))
-    from .judge import JudgeMeaning
+    from .by_model import ModelMeaning
 
-    model = _judge_model(settings, run, environ, who=_JUDGE)
-    return JudgeMeaning(model, settings.judge_votes)
+    model = _matcher_model(settings, run, environ, who=_MODEL)
+    return ModelMeaning(model, settings.matcher_votes)
 
 
 def _legacy(settings: Settings, run: Path | None, environ: Mapping[str, str] | None) -> Matcher:
-    from .legacy import LegacyJudge, LegacyMatcher, LegacyMeaning
+    from .legacy import LegacyMatcher, LegacyMeaning, LegacyQuestion
 
-    if settings.meaning == "judge":
-        model = _judge_model(settings, run, environ, who=_JUDGE, **_LEGACY_SAMPLING)
-        return LegacyMatcher(LegacyJudge(model), line_tolerance=settings.line_tolerance)
+    if settings.matcher == "model":
+        model = _matcher_model(settings, run, environ, who=_MODEL, **_LEGACY_SAMPLING)
+        return LegacyMatcher(LegacyQuestion(model), line_tolerance=settings.line_tolerance)
     asked = LegacyMeaning(_meaning(settings, run, environ))
     return LegacyMatcher(asked, line_tolerance=settings.line_tolerance)
 
 
-def _judge_model(
+def _matcher_model(
     settings: Settings, run: Path | None, environ: Mapping[str, str] | None, *, who: str, **sampling: Any
 ) -> Model:
     from ...models.load import chat_model
@@ -96,8 +96,8 @@ def _judge_model(
     return chat_model(
         settings,
         run,
-        name=settings.judge_model or settings.model,
-        option="--crbench-judge-model",
+        name=settings.matcher_model or settings.model,
+        option="--crbench-matcher-model",
         who=who,
         environ=environ,
         **{"temperature": settings.temperature, **sampling},

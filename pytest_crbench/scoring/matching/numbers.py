@@ -122,7 +122,7 @@ def _precision(found: Agreement) -> str:
     if not tally.unlabelled:
         return text
     return (
-        f"{text}; {percent(found.highest_precision)} if the {tally.unlabelled} that no expert has judged "
+        f"{text}; {percent(found.highest_precision)} if the {tally.unlabelled} that no expert has labelled "
         "were all right"
     )
 

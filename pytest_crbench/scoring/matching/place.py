@@ -47,8 +47,8 @@ class Rules:
     def __post_init__(self) -> None:
         if not 0 <= self.line_tolerance <= _MOST_TOLERANCE:
             raise UsageError(
-                f"--crbench-line-tolerance={printable(str(self.line_tolerance), 40)}: expected at most "
-                f"{_MOST_TOLERANCE:,}; --crbench-file-level=file matches comments without lines"
+                f"--crbench-matching line-tolerance={printable(str(self.line_tolerance), 40)}: expected "
+                f"at most {_MOST_TOLERANCE:,}; file-level=file matches comments without lines"
             )
 
 

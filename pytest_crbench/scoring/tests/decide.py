@@ -34,18 +34,18 @@ def check_head(head: Observation) -> None:
     if head.ending == "timed-out":
         raise InfraError(
             "the hidden test timed out at the unmodified head; is the machine overloaded? "
-            "--crbench-test-timeout gives it more time",
+            "--crbench-limit test-timeout gives it more time",
             reason="head-timeout",
         )
     if head.ending == "out-of-memory" or "memory" in head.limits:
         raise InfraError(
-            "the hidden test ran out of memory at the unmodified head; raise --crbench-memory",
+            "the hidden test ran out of memory at the unmodified head; raise --crbench-limit memory",
             reason="head-memory",
         )
     if "processes" in head.limits:
         raise InfraError(
             "the hidden test reached the limit of processes and threads at the unmodified head; raise "
-            "--crbench-pids",
+            "--crbench-limit pids",
             reason="head-pids",
         )
     if head.foreign:
@@ -58,7 +58,7 @@ def check_head(head: Observation) -> None:
     if head.ending == "crashed":
         raise InvalidInstanceError(
             "the hidden test crashed the interpreter at the unmodified head: "
-            f"{printable(head.message)}. If other checks do so too, raise --crbench-memory or --crbench-pids",
+            f"{printable(head.message)}. If other checks do so too, raise --crbench-limit memory or pids",
             reason="head-crashed",
         )
     if head.canaries != "behaved":

@@ -132,7 +132,8 @@ class HiddenTests:
         if limit < _HEADROOM * took:
             warnings.append(
                 f"the hidden test took {took:.1f} s at head, and its limit is {limit:g} s: a right fix may "
-                f"take longer and count as missed; allow {_HEADROOM * took:.0f} s (--crbench-test-timeout)"
+                f"take longer and count as missed; allow {_HEADROOM * took:.0f} s "
+                "(--crbench-limit test-timeout)"
             )
         return {
             "status": status.value,

@@ -1,4 +1,4 @@
-"""All options on pytest's command line with their ini twins, and our hooks, for runs that may use them."""
+"""What the user gave for this run: options typed, keys of the ini file, and the place that pytest took."""
 
 from __future__ import annotations
 
@@ -12,18 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ..run.options import IMPLIED, OPTIONS, ini_name
+from ..run.options import FOLDED_IN, RENAMED
+from .options import ini_name, options
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-_ACTIONS: dict[str, dict[str, object]] = {
-    "value": {"action": "store"},
-    "list": {"action": "append"},
-    "flag": {"action": "store_true"},
-    "optional": {"action": "store", "nargs": "?"},
-}
+_LISTS = {ini_name(name) for name, kind, *_ in options() if kind in ("list", "folded")}
 
 
 @dataclass(frozen=True)
@@ -47,29 +43,50 @@ def note_typed(config: pytest.Config, parser: pytest.Parser) -> None:
     overridden = {text.split("=", 1)[0] for text in found.override_ini or ()}
     names = (
         name
-        for name, *_ in OPTIONS
+        for name in (*(option for option, *_ in options()), *FOLDED_IN)
         if getattr(found, ini_name(name), None) is not None or ini_name(name) in overridden
     )
     config.stash[TYPED] = Typed(tuple(names), tuple(found.file_or_dir))
 
 
+def former_names(config: pytest.Config) -> tuple[str, ...]:
+    """Return the options that are given under a name that they had before, in command line and ini file."""
+    keys = _ini_keys(config)
+    in_ini = (name for name in (*FOLDED_IN, *RENAMED) if ini_name(name) in keys)
+    return tuple(dict.fromkeys((*(config.getoption("crbench_former", None) or ()), *in_ini)))
+
+
+def ini_values(config: pytest.Config) -> dict[str, Any]:
+    """Return the keys that look like ours, with values: text, bool, number, or a list for a list option.
+
+    What ``-o`` overrides is overridden. pytest's own reading refuses numbers for options of text.
+    """
+    values = {key: _read(key, value) for key, value in _ini_keys(config).items()}
+    for former, name in RENAMED.items():
+        if ini_name(former) in values:
+            values.setdefault(ini_name(name), values.pop(ini_name(former)))
+    return values
+
+
+def _ini_keys(config: Any) -> dict[str, Any]:
+    # `Config.inicfg` is deprecated in pytest 9, which wraps a value with its origin; 8 has nothing else, and
+    # applies overrides only as it reads a value.
+    ini = config._inicfg if hasattr(config, "_inicfg") else config.inicfg
+    values = {key: getattr(value, "value", value) for key, value in ini.items()}
+    values |= dict(text.split("=", 1) for text in config.known_args_namespace.override_ini or ())
+    return {key: value for key, value in values.items() if key.startswith("crbench_")}
+
+
+def _read(key: str, value: Any) -> Any:
+    if key not in _LISTS:
+        return value
+    items = value.splitlines() if isinstance(value, str) else value if isinstance(value, list) else [value]
+    return [text for item in items if (text := str(item).strip())]
+
+
 def holds_everything(config: pytest.Config, path: Path) -> bool:
     """Whether a path is the root folder or above it (``pytest .``): naming it chooses nothing."""
     return config.rootpath.resolve().is_relative_to(path.resolve())
-
-
-def add_options(parser: pytest.Parser) -> None:
-    """Add every option."""
-    group = parser.getgroup("crbench", "code-review benchmark (pytest-crbench)")
-    for name, kind, metavar, text in OPTIONS:
-        attributes: dict[str, object] = {**_ACTIONS[kind], "default": None, "dest": ini_name(name)}
-        if kind != "flag":
-            attributes["metavar"] = metavar
-        if kind == "optional":
-            attributes["const"] = IMPLIED[name]
-        group.addoption(f"--crbench-{name}", help=text.replace("%", "%%"), **attributes)
-        ini_type = "linelist" if kind == "list" else "string"
-        parser.addini(ini_name(name), text, type=ini_type, default=None)  # type: ignore[arg-type]
 
 
 def add_hooks(manager: pytest.PytestPluginManager) -> None:
@@ -114,13 +131,19 @@ def check_place(config: pytest.Config, parser: pytest.Parser) -> None:
     rootdir, inipath, keys, *_ = determine_setup(**{name: given[name] for name in wanted})
     if (rootdir, inipath) == (config.rootpath, config.inipath):
         return
-    if not any("crbench" in word for word in (*_words(config), *keys, *map(str, keys.values()))):
+    addopts: Any = getattr(keys.get("addopts"), "value", keys.get("addopts")) or ()
+    always = parser.parse_known_args(shlex.split(addopts) if isinstance(addopts, str) else addopts)
+    if not (_gives(typed) or _gives(always) or any(key.startswith("crbench_") for key in keys)):
         return
     raise pytest.UsageError(
         f"crbench: pytest took the value of an option for a path of tests, and so took "
         f"{_place(config.rootpath, config.inipath)}, not {_place(rootdir, inipath)}: write "
         f"{_joined(_words(config), typed.file_or_dir)}, with = and no space"
     )
+
+
+def _gives(namespace: argparse.Namespace) -> bool:
+    return any(name.startswith("crbench_") and value is not None for name, value in vars(namespace).items())
 
 
 def _place(rootdir: Path, inipath: Path | None) -> str:

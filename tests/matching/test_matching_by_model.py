@@ -21,8 +21,8 @@ from pytest_crbench.models.completion import CompletionCache
 from pytest_crbench.models.retry import Patience
 from pytest_crbench.models.usage import Ledger
 from pytest_crbench.scoring.matching.asking import CONCURRENCY
+from pytest_crbench.scoring.matching.by_model import SCHEMA, ModelMeaning, verdict
 from pytest_crbench.scoring.matching.classify import CATEGORIES, Classifier
-from pytest_crbench.scoring.matching.judge import SCHEMA, JudgeMeaning, verdict
 from pytest_crbench.scoring.matching.matchers import make_classifier, make_matcher
 from pytest_crbench.scoring.matching.meaning import Pair
 
@@ -41,9 +41,9 @@ def says(word: str, reason: str = "Because.") -> Step:
     return answer(json.dumps({"reason": reason, "verdict": word}))
 
 
-def judge(server: OpenAIServer, votes: int = 1, **settings: Any) -> JudgeMeaning:
+def judge(server: OpenAIServer, votes: int = 1, **settings: Any) -> ModelMeaning:
     model = replace(Model("m", base_url=server.base_url, key=KEY, patience=QUICK), **settings)
-    return JudgeMeaning(model, votes)
+    return ModelMeaning(model, votes)
 
 
 def ask(script: list[Step] | Callable[[dict[str, Any]], Step], votes: int = 1) -> tuple[str, int]:
@@ -181,7 +181,7 @@ def test_an_endpoint_that_fails_is_an_error_never_a_no(step: Step, reason: str) 
 def test_an_endpoint_without_structured_outputs_says_what_to_do() -> None:
     error = failure([status(400, message="response_format is not supported")])
     assert error.reason == "rejected"
-    assert "--crbench-meaning=embedding" in str(error)
+    assert "--crbench-matcher=embedding" in str(error)
 
 
 def test_what_passes_is_waited_out() -> None:
@@ -280,7 +280,11 @@ def by_words(body: dict[str, Any]) -> Step:
 def test_a_run_with_a_judge_from_its_settings(tmp_path: Path) -> None:
     with OpenAIServer(by_words) as server:
         settings = Settings(
-            model="agent-model", judge_model="m", base_url=server.base_url, cache=tmp_path / "c", price="1:2"
+            model="agent-model",
+            matcher_model="m",
+            base_url=server.base_url,
+            cache=tmp_path / "c",
+            price="1:2",
         )
         got = make_matcher(settings, tmp_path, ENVIRON).match(task(REFERENCES, COMMENTS))
         assert matched(got) == [("r1", "c1")]
@@ -293,7 +297,7 @@ def test_a_run_with_a_judge_from_its_settings(tmp_path: Path) -> None:
     assert len(server.requests) == 4
     first = make_matcher(settings, None, ENVIRON).fingerprint
     assert first == make_matcher(settings, None, ENVIRON).fingerprint
-    assert first != make_matcher(replace(settings, judge_votes=3), None, ENVIRON).fingerprint
+    assert first != make_matcher(replace(settings, matcher_votes=3), None, ENVIRON).fingerprint
     assert KEY not in json.dumps(first)
 
 
@@ -305,7 +309,7 @@ def test_a_run_with_embeddings_from_its_settings(tmp_path: Path) -> None:
 
     with OpenAIServer([], embeddings=vectors(vector)) as server:
         settings = Settings(
-            meaning="embedding",
+            matcher="embedding",
             embedding_model="e",
             embedding_base_url=server.base_url,
             embedding_threshold=0.85,
@@ -320,7 +324,7 @@ def test_a_run_with_embeddings_from_its_settings(tmp_path: Path) -> None:
 
 def test_a_legacy_run_from_its_settings(tmp_path: Path) -> None:
     with OpenAIServer([answer("No. The comments are not identical")], forever=True) as server:
-        settings = Settings(aacr_legacy=True, judge_model="m", base_url=server.base_url, cache=tmp_path / "c")
+        settings = Settings(aacr_legacy=True, matcher_model="m", base_url=server.base_url, cache=tmp_path)
         got = make_matcher(settings, tmp_path, ENVIRON).match(task(REFERENCES, COMMENTS))
     assert matched(got) == [("r1", "c1")]
     (request,) = server.requests
@@ -332,10 +336,10 @@ def test_a_legacy_run_from_its_settings(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({}, "--crbench-judge-model"),
-        ({"meaning": "embedding"}, "--crbench-embedding-model"),
-        ({"aacr_legacy": True}, "--crbench-judge-model"),
-        ({"meaning": "exact", "line_tolerance": 10**6}, "--crbench-line-tolerance"),
+        ({}, "--crbench-matcher-model"),
+        ({"matcher": "embedding"}, "--crbench-embedding-model"),
+        ({"aacr_legacy": True}, "--crbench-matcher-model"),
+        ({"matcher": "exact", "line_tolerance": 10**6}, "--crbench-matching line-tolerance"),
     ],
 )
 def test_what_is_missing_is_told_before_any_work(given: dict[str, Any], said: str) -> None:
@@ -344,7 +348,7 @@ def test_what_is_missing_is_told_before_any_work(given: dict[str, Any], said: st
 
 
 def test_exact_meaning_needs_no_model() -> None:
-    assert matched(make_matcher(Settings(meaning="exact"), None, {}).match(task(REFERENCES, REFERENCES))) == [
+    assert matched(make_matcher(Settings(matcher="exact"), None, {}).match(task(REFERENCES, REFERENCES))) == [
         ("r1", "r1"),
         ("r2", "r2"),
     ]
@@ -390,5 +394,5 @@ def test_a_category_that_is_none_is_an_error() -> None:
 
 def test_sorting_is_asked_for() -> None:
     assert make_classifier(Settings(), None, {}) is None
-    with pytest.raises(UsageError, match="--crbench-classify"):
+    with pytest.raises(UsageError, match="--crbench-matching classify"):
         make_classifier(Settings(classify=True), None, {})

@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 Verdict = Literal["same", "different", "unsure"]
 VERDICTS: tuple[Verdict, ...] = ("same", "different", "unsure")
 SCHEMA = schema_of("verdict", VERDICTS)
-TEMPLATES = ("match_judge_system", "match_judge")
-#: Characters of one comment that the judge is shown.
+TEMPLATES = ("match_pair_system", "match_pair")
+#: Characters of one comment that the model is shown.
 TEXT_LIMIT = 8_000
 _TAGS = fences.tags("first_comment", "second_comment")
 _read = choice("verdict", VERDICTS)
 
 
-class JudgeMeaning:
+class ModelMeaning:
     """Asks a model about each pair of texts.
 
     One vote is two questions, which differ in which comment comes first. A vote is for "same" or "different"
     if both answers say so; if they disagree, or one is "unsure", it is for neither. The answer is "yes" or
-    "no" if more than half of all ``votes`` are for "same" or for "different"; else the judge abstains. Votes
+    "no" if more than half of all ``votes`` are for "same" or for "different"; else it abstains. Votes
     that can change nothing any more are not asked for. Equal texts are the same without a question.
     """
 
@@ -43,7 +43,7 @@ class JudgeMeaning:
         self._model = model
         self.votes = votes
         self.fingerprint: Mapping[str, Any] = {
-            "meaning": "judge",
+            "meaning": "model",
             "version": 1,
             "model": model.identity,
             "votes": votes,
@@ -113,9 +113,9 @@ def _shown(comment: ReviewComment) -> str:
 
 def _question(first: str, second: str, vote: int) -> Question:
     return Question(
-        system=prompts.render("match_judge_system"),
+        system=prompts.render("match_pair_system"),
         user=prompts.render(
-            "match_judge", first=fences.fence(first, _TAGS), second=fences.fence(second, _TAGS)
+            "match_pair", first=fences.fence(first, _TAGS), second=fences.fence(second, _TAGS)
         ),
         read=_read,
         name="verdict",
