@@ -6,15 +6,15 @@ one thing that a good review must get right.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from .records import Matched, Numbers, Ordinal, Text
+from .records import BY_ID, Count, Matched, Numbers, Ordinal, Text
 from .status import SELF_REPORTED, Status
 
 Kind = Literal["behavioral", "structural"]
@@ -283,32 +283,93 @@ IDENTITY = tuple(one.name for one in fields(Key))
 
 
 @dataclass(frozen=True, kw_only=True)
+class ReviewRecord:
+    """The review of one pull request in one repeat, and what was made of it; a line of reviews.jsonl.
+
+    ``comments`` is None if there is no review. Stages are those that all checks share.
+    """
+
+    id: Annotated[str, Field(description="its folder below evaluations/")]
+    dataset: str
+    instance: str
+    repeat: Ordinal = 1
+    arm: str = "review"
+    reviewer: str | None = None
+    comments: Count | None = None
+    outside_diff: Count = 0
+    duplicates: Count = 0
+    noted: Annotated[Mapping[Text, Count], Field(description="what was unusual in reading it, by kind")] = (
+        field(default_factory=dict)
+    )
+    keys: Annotated[Mapping[str, Text], Field(description="digest of each stage's inputs")] = field(
+        default_factory=dict
+    )
+    stop_reason: Annotated[str | None, Field(description="why the coding agent stopped")] = None
+    durations: Annotated[Numbers, Field(description="seconds by stage")] = field(default_factory=dict)
+    usage: Annotated[
+        Mapping[str, Numbers],
+        Field(description="tokens, calls, cost (USD) by stage, failed attempts too"),
+    ] = field(default_factory=dict)
+    counts: Annotated[
+        Mapping[str, Matched], Field(description="what each scoring counted, such as comments that match")
+    ] = field(default_factory=dict)
+
+    def within(self, stages: Collection[str]) -> ReviewRecord:
+        """Return what some stages took, and the same of the review."""
+        return replace(
+            self,
+            stop_reason=self.stop_reason if "revision" in stages else None,
+            durations={stage: value for stage, value in self.durations.items() if stage in stages},
+            usage={stage: value for stage, value in self.usage.items() if stage in stages},
+        )
+
+    def merged(self, other: ReviewRecord) -> ReviewRecord:
+        """Return both as one: each is from a process that may not know every stage."""
+        known = other if other.comments is not None else self
+        names = dict.fromkeys((*self.usage, *other.usage))
+        return replace(
+            known,
+            keys={**self.keys, **other.keys},
+            stop_reason=other.stop_reason or self.stop_reason,
+            durations={**self.durations, **other.durations},
+            usage={name: other.usage.get(name) or self.usage.get(name, {}) for name in names},
+            counts={**self.counts, **other.counts},
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Verdict(Key):
-    """What became of one check; a line of results.jsonl (docs/results-format.md)."""
+    """What became of one check; a line of results.jsonl, which names its review (docs/results-format.md)."""
 
     status: Status
     reason: str
     cause: Annotated[str, Field(description="why there is no measurement, in one word")] = ""
     facets: Mapping[str, Text]
     check_digest: str
-    keys: Annotated[Mapping[str, Text], Field(description="digest of each stage's inputs")] = field(
-        default_factory=dict
+    keys: Annotated[Mapping[str, Text], Field(description="digest of what its own stages were made of")] = (
+        field(default_factory=dict)
     )
     environment: Annotated[str | None, Field(description="digest of the environment")] = None
     sandbox: str | None = None
-    stop_reason: Annotated[str | None, Field(description="why the coding agent stopped")] = None
-    durations: Annotated[Numbers, Field(description="seconds by stage")] = field(default_factory=dict)
-    usage: Annotated[Mapping[str, Numbers], Field(description="tokens, calls, cost (USD) by stage")] = field(
+    durations: Annotated[Numbers, Field(description="seconds by stage of its own")] = field(
         default_factory=dict
     )
-    review: Annotated[Mapping[str, Any], Field(description="comments, outside_diff, duplicates, noted")] = (
-        field(default_factory=dict)
+    usage: Annotated[Mapping[str, Numbers], Field(description="by stage of its own")] = field(
+        default_factory=dict
     )
-    matching: Annotated[
-        Matched, Field(description="what became of the review's comments and of this reference")
-    ] = field(default_factory=dict)
+    review: Annotated[
+        ReviewRecord | None, *BY_ID, Field(description="id of its row in reviews; null if nothing is known")
+    ] = None
+    matching: Annotated[Mapping[str, Any], Field(description="what became of this reference")] = field(
+        default_factory=dict
+    )
     warnings: tuple[Text, ...] = ()
     log: Annotated[str | None, Field(description="path relative to the run's folder")] = None
+
+    @property
+    def counts(self) -> Mapping[str, Any]:
+        """What its scoring counted of the review; empty if it did not get there."""
+        return self.review.counts.get(self.scoring, {}) if self.review else {}
 
     @cached_property
     def key(self) -> Key:

@@ -13,9 +13,11 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
+    PlainSerializer,
     PlainValidator,
     TypeAdapter,
     ValidationError,
+    ValidationInfo,
     WithJsonSchema,
 )
 from pydantic_core import PydanticCustomError
@@ -30,12 +32,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _MOST = 10**9
 _ADVICE = "Use a file as pytest-crbench wrote it (docs/results-format.md)."
-#: Counts of what became of a review's comments, and of which count each is a part.
+#: Counts of what became of a review's comments, by name, and of which count each is a part.
 _PARTS = {
     **dict.fromkeys(("matched", "line_matched", "duplicates", "placeless", "unlabelled"), "comments"),
     "rejected": "rejected_of",
 }
 _MATCHED = (*_PARTS, "comments", "references", "rejected_of", "hunks", "abstained")
+#: All that matching counts of a review.
+COUNTS = (*_MATCHED, "categories", "published")
 
 
 def _number(value: Any) -> float:
@@ -64,6 +68,16 @@ def _is_count(value: Any) -> bool:
     return type(value) is int and 0 <= value <= _MOST
 
 
+def _referred(value: Any, info: ValidationInfo) -> Any:
+    """Take what a row names by its id out of the table that the reader was given."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return info.context[value]  # type: ignore[index]
+    except (KeyError, TypeError):
+        raise PydanticCustomError("id", "Input should be the id of one of the reviews") from None
+
+
 #: A whole number stays one: what was counted is not written as 3.0.
 Number = Annotated[float, PlainValidator(_number), WithJsonSchema({"type": "number"})]
 Numbers = Mapping[str, Number]
@@ -71,13 +85,26 @@ Numbers = Mapping[str, Number]
 Text = Annotated[str, BeforeValidator(str)]
 Matched = Annotated[Mapping[str, Any], AfterValidator(_matched)]
 Ordinal = Annotated[int, Field(ge=1, strict=True)]
+Count = Annotated[int, Field(ge=0, le=_MOST, strict=True)]
+#: Makes a field hold a record where its row holds that record's id.
+BY_ID = (
+    BeforeValidator(_referred),
+    PlainSerializer(lambda value: getattr(value, "id", None)),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "null"}]}),
+)
 
 
 #: What reads, writes and describes a type of records.
 adapter: Callable[[Any], TypeAdapter[Any]] = lru_cache(TypeAdapter)
 
 
-def from_row(kind: type[T], content: Any, where: str = "row", advice: str = _ADVICE) -> T:
+def from_row(
+    kind: type[T],
+    content: Any,
+    where: str = "row",
+    advice: str = _ADVICE,
+    by_id: Mapping[str, Any] | None = None,
+) -> T:
     """Return the record in plain JSON; keys that this version does not know are left aside.
 
     Args:
@@ -85,12 +112,13 @@ def from_row(kind: type[T], content: Any, where: str = "row", advice: str = _ADV
         content: plain JSON.
         where: what to name in an error: a file, maybe with a line.
         advice: what to do about an error, as a sentence.
+        by_id: the records that it refers to.
 
     Raises:
         UsageError: a key is missing or holds what it cannot; names file, key, what was found and what to do.
     """
     try:
-        found: T = adapter(kind).validate_python(content)
+        found: T = adapter(kind).validate_python(content, context=by_id)
     except ValidationError as error:
         raise UsageError(f"{where}, {_explained(error)}. {advice}") from None
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from traceback import format_exception
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .. import OutsideFailure, __version__
 from ..core.agent import AgentTask
 from ..core.errors import ReviewerError, StageError, UnusableRevisionError, outside_failure
-from ..core.model import Changes, Key, Review, Revision, Verdict, added
+from ..core.model import Changes, Key, Review, ReviewRecord, Revision, Verdict, added
 from ..core.reviewer import ReviewTask
 from ..core.scoring import scoring_of
 from ..core.status import Status
@@ -23,7 +24,7 @@ from .ground import Ground
 from .identity import told_apart, unmeasured, within_diff
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from ..core.model import Check
@@ -37,6 +38,10 @@ class Evaluation(Ground):
     spent: dict[str, dict[str, float]] = field(default_factory=dict)
     #: What scorings keep between checks: the result of a stage of their own, by its name.
     kept: dict[str, Any] = field(default_factory=dict)
+    #: Digests of what went into its stages.
+    keys: dict[str, str] = field(default_factory=dict)
+    #: What scorings count of the review, by the name of the scoring.
+    counts: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @cached_property
     def review_key(self) -> str:
@@ -220,32 +225,46 @@ class Evaluation(Ground):
 
     def blank(self, check: Check, scoring: str) -> Verdict:
         """Everything of a verdict that is known whatever happens later; status is a placeholder."""
-        review = self.__dict__.get("review")
-        place = self.instance.dataset, self.instance.id, check.id
-        decides = scoring_of(scoring)
-        made = {stage: value for stage in decides.stages if (value := self._made(stage)) is not None}
         blank = unmeasured(
             self.instance,
             check,
-            Key(*place, scoring=scoring, repeat=self.repeat, arm=self.arm),
+            Key(self.instance.dataset, self.instance.id, check.id, scoring, self.repeat, self.arm),
             Status.INFRA_ERROR,
             "",
-            sandbox=self.owner.parts.backend.name if decides.needs_agent else None,
+            sandbox=self.owner.parts.backend.name if scoring_of(scoring).needs_agent else None,
         )
-        return replace(
-            blank,
-            review=records.review_counts(review) if review is not None else {},
-            durations={stage: value.duration for stage, value in made.items()},
+        return replace(blank, review=self.record())
+
+    def record(self) -> ReviewRecord:
+        """Return what is known of the review, and of what was made of it, whatever the check."""
+        review: Review | None = self.__dict__.get("review")
+        revision: Revision | None = self.__dict__.get("revision")
+        if review is not None and "review" not in self.keys:
+            # A replay reads both, whatever their keys.
+            with suppress(StageError):
+                self.keys["review"] = self.review_key
+                self.keys |= {"revision": self.revision_key} if revision is not None else {}
+        if revision is not None:
+            self.keys["agent"] = digest.of(dict(self.owner.parts.agent.fingerprint))
+        stages = dict.fromkeys(("review", "revision", *self.spent))
+        made = {stage: one for stage in stages if (one := self.__dict__.get(stage) or self.kept.get(stage))}
+        record = ReviewRecord(
+            id=self.name,
+            dataset=self.instance.dataset,
+            instance=self.instance.id,
+            repeat=self.repeat,
+            arm=self.arm,
+            keys=dict(self.keys),
+            stop_reason=revision.stop_reason if revision else None,
+            durations={stage: one.duration for stage, one in made.items()},
             usage={
                 stage: added(made[stage].usage if stage in made else {}, self.spent.get(stage, {}))
-                for stage in decides.stages
+                for stage in stages
                 if stage in made or self.spent.get(stage)
             },
+            counts=dict(self.counts),
         )
-
-    def _made(self, stage: str) -> Any:
-        """The value of a stage; None if it was not made here yet."""
-        return self.__dict__.get(stage) or self.kept.get(stage)
+        return record if review is None else replace(record, **records.review_counts(review))
 
     def stage(
         self,
@@ -259,6 +278,7 @@ class Evaluation(Ground):
         Raises:
             StageError: if it gives no result.
         """
+        self.keys[stage] = key
         store, name = self.owner.places.store, f"evaluations/{self.name}/{stage}"
         outcome = store.stage(name, key, make, log=self.log, usable=usable)
         self.spent[stage] = added(outcome.earlier, outcome.error.usage if outcome.error else {})

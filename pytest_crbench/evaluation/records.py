@@ -140,7 +140,7 @@ def reviewed(review: Review) -> dict[str, Any]:
 
 
 def review_counts(review: Review) -> dict[str, Any]:
-    """What a result row says of the review it belongs to."""
+    """What the record of a review says of the review itself."""
     return {
         "reviewer": review.reviewer,
         "comments": len(review.comments),

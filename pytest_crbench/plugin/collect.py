@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ..core.errors import CrbenchError, UsageError
-from ..core.model import Verdict
-from ..core.records import from_row, to_row
+from ..core.records import to_row
 from ..core.status import Status
 from ..evaluation.identity import unmeasured
 from ..evaluation.plan import plan_of
+from ..statistics.results import again
 from ..text.printable import REASON_LIMIT, printable
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Sequence
 
-    from ..core.model import Check, Dataset, Instance, Key
+    from ..core.model import Check, Dataset, Instance, Key, Verdict
     from ..core.settings import Settings
     from ..evaluation.plan import Plan
     from .selection import Selection
@@ -192,7 +192,7 @@ def usable(item: CheckItem, verdict: Verdict | None) -> Verdict:
     else:
         try:
             # One that no result file could hold would end the whole run.
-            return from_row(Verdict, to_row(verdict), "the verdict")
+            return again(to_row(verdict), verdict.review and to_row(verdict.review), "the verdict")
         except CrbenchError as error:
             said = str(error)
     reason = printable(said, REASON_LIMIT)

@@ -22,8 +22,11 @@ def pytest_crbench_select(config: pytest.Config, instances: list[Instance]) -> N
 
 
 @pytest.hookspec
-def pytest_crbench_verdict(config: pytest.Config, row: dict[str, Any]) -> None:
-    """Called in the controller for every verdict as it arrives; ``row`` is a row of results.json."""
+def pytest_crbench_verdict(config: pytest.Config, row: dict[str, Any], review: dict[str, Any] | None) -> None:
+    """Called in the controller for every verdict as it arrives.
+
+    ``row`` is one of the ``verdicts`` of results.json, ``review`` that of its ``reviews`` which it names.
+    """
 
 
 @pytest.hookspec

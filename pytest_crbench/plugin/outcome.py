@@ -70,8 +70,9 @@ class OutcomePlugin:
                 item.user_properties += junit_properties(item.config, verdict)
                 report.user_properties += junit_properties(item.config, verdict)
                 # One unserialisable value would end a whole xdist run (pytest-xdist#1273, #1157).
-                row = scrubbed_value(to_row(verdict))
-                report.crbench = json.loads(json.dumps(row))  # type: ignore[attr-defined]
+                for name, record in (("crbench", verdict), ("crbench_review", verdict.review)):
+                    row = None if record is None else scrubbed_value(to_row(record))
+                    setattr(report, name, json.loads(json.dumps(row)))
         return report
 
     def _shape(

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ..core.errors import CrbenchError
-from ..core.model import Verdict
-from ..core.records import from_row, to_row
+from ..core.records import to_row
 from ..core.status import Status
 from ..evaluation.identity import unmeasured
 from ..host.signals import shield, terminate_as_interrupt
@@ -20,6 +19,7 @@ from ..run.reports import table
 from ..run.run import Run
 from ..run.rundir import shown_path
 from ..statistics.gate import decide
+from ..statistics.results import again
 from ..text.printable import printable
 from ..text.secrets import scrubbed
 from . import distributed
@@ -32,7 +32,7 @@ from .selection import note
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..core.model import Check, Instance, Key
+    from ..core.model import Check, Instance, Key, Verdict
     from ..core.settings import Settings
     from ..statistics.gate import Decision
     from ..statistics.results import Results
@@ -140,7 +140,7 @@ class ControllerSession:
         self._note_fixtures(getattr(report, "crbench_fixtures", {}))
         row = getattr(report, "crbench", None)
         if row is not None:
-            self._keep(from_row(Verdict, row, "a report"))
+            self._keep(again(row, getattr(report, "crbench_review", None), "a report"))
         elif ours and report.failed and self.known[report.nodeid][0] not in self.run.verdicts:
             key, instance, check = self.known[report.nodeid]
             crashed = str(report.when) == "???"
@@ -164,7 +164,10 @@ class ControllerSession:
     def _keep(self, verdict: Verdict) -> None:
         if not self.run.keep(verdict):
             return
-        self.config.hook.pytest_crbench_verdict(config=self.config, row=to_row(verdict))
+        review = self.run.reviews[verdict.review.id] if verdict.review else None
+        self.config.hook.pytest_crbench_verdict(
+            config=self.config, row=to_row(verdict), review=review and to_row(review)
+        )
         line = self.progress.line(self.run.verdicts.values(), len(self.selected))
         if line is not None and self.config.get_verbosity() >= 0:
             self._note(line)

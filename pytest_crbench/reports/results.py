@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from ..core.errors import InfraError, UsageError
-from ..core.model import IDENTITY, Key, Verdict
+from ..core.model import IDENTITY, Key, ReviewRecord, Verdict
 from ..core.records import from_row, to_row
 from ..core.scoring import scoring_of
 from ..evaluation.run_record import of_lock_file
 from ..host.files import write_json
 from ..statistics.bootstrap import METHOD as AGREEMENT_METHOD
 from ..statistics.intervals import LEVEL, METHOD
-from ..statistics.results import Results
+from ..statistics.results import Results, parted_row, reviews_of
 from ..statistics.score import latest
 from ..text import plainjson
 from ..text.plainjson import plain
@@ -23,7 +24,7 @@ from ..text.secrets import scrubbed_value
 from .schema import NAME, VERSION, NotRun, ResultsFile, Unmeasured
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from fractions import Fraction
     from pathlib import Path
 
@@ -40,6 +41,7 @@ def document(results: Results, decision: Decision | None) -> dict[str, Any]:
     """
     summaries = [summary_json(summary) for summary in results.summaries]
     found = latest(results.verdicts)
+    reviews = reviews_of(verdict.review for verdict in found.values() if verdict.review is not None)
     absent = sorted(key for key in results.planned if key not in found)
     return {
         "schema": NAME,
@@ -50,6 +52,7 @@ def document(results: Results, decision: Decision | None) -> dict[str, Any]:
         "summaries": summaries,
         "gate": None if decision is None else plain(decision.to_json()),
         "interval": {"method": METHOD, "agreement_method": AGREEMENT_METHOD, "level": LEVEL},
+        "reviews": [to_row(review) for review in sorted(reviews.values(), key=_place)],
         "verdicts": [to_row(verdict) for verdict in found.values()],
         "not_run": [to_row(NotRun(**vars(key), facets=results.planned[key])) for key in absent],
         "unmeasured": unmeasured_json(results),
@@ -91,7 +94,9 @@ def load_results(path: Path) -> Results:
     file = path / "results.json" if path.is_dir() else path
     content = _parse(file)
     _check_version(file, content)
-    found = from_row(ResultsFile, _upgraded(content), str(file))
+    content = _upgraded(content)
+    reviews = _reviews(content.get("reviews"), f"{file}, reviews")
+    found = from_row(ResultsFile, content, str(file), by_id=reviews)
     planned: dict[Key, Mapping[str, str]] = {}
     rows: dict[str, Sequence[Verdict | NotRun]] = {"verdicts": found.verdicts, "not_run": found.not_run}
     for name, part in rows.items():
@@ -118,24 +123,40 @@ def _identity(key: Key) -> str:
 def _upgraded(content: dict[str, Any]) -> dict[str, Any]:
     """Return the content of a file of any version as this version has it.
 
-    In version 1 the inputs of the run are beside it, as they were in its lock file.
+    In version 1 the inputs of the run are beside it, as they were in its lock file, and what is known of a
+    review is in each of its rows.
     """
     run, lock = content.get("run"), content.get("lock")
     if content["schema_version"] == 1 and isinstance(run, dict):
         inputs = of_lock_file(lock) if isinstance(lock, dict) else None
         content = {**content, "run": {**run, "inputs": inputs}}
+    rows = content.get("verdicts")
+    if content["schema_version"] == 1 and isinstance(rows, list):
+        parted = [parted_row(row) for row in rows]
+        reviews = [review for _, review in parted if review is not None]
+        content = {**content, "verdicts": [row for row, _ in parted], "reviews": reviews}
     return {**content, "schema_version": VERSION}
 
 
-def append_row(path: Path, verdict: Verdict) -> None:
-    """Append one verdict to ``results.jsonl``; the torn last line of a killed run is dropped first.
+def _reviews(rows: Any, where: str) -> dict[str, ReviewRecord]:
+    """The records of reviews by their id; nothing of what is no list, which is told later."""
+    known = enumerate(rows if isinstance(rows, list) else ())
+    return reviews_of(from_row(ReviewRecord, row, f"{where}[{place}]") for place, row in known)
+
+
+def _place(review: ReviewRecord) -> tuple[str, str, str, int]:
+    return (review.dataset, review.instance, review.arm, review.repeat)
+
+
+def append_row(path: Path, record: Verdict | ReviewRecord) -> None:
+    """Append one record to a file of a row each; the torn last line of a killed run is dropped first.
 
     Only one process may append to a file.
 
     Raises:
         InfraError: if it cannot be written.
     """
-    line = json.dumps(scrubbed_value(to_row(verdict)), ensure_ascii=False).encode() + b"\n"
+    line = json.dumps(scrubbed_value(to_row(record)), ensure_ascii=False).encode() + b"\n"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a+b") as stream:
@@ -150,27 +171,35 @@ def append_row(path: Path, verdict: Verdict) -> None:
 
 
 def read_rows(path: Path) -> list[Verdict]:
-    """Read ``results.jsonl``, in the order written; a torn last line is left out.
+    """Read ``results.jsonl``, in the order written, and ``reviews.jsonl`` beside it.
 
     Raises:
         UsageError: no such file, or a broken line that is not the last.
     """
+    file = path.with_name("reviews.jsonl")
+    rows = [(where, *parted_row(line)) for where, line in _lines(path)]
+    told = [*(_lines(file) if file.exists() else ()), *((w, review) for w, _, review in rows if review)]
+    known = reviews_of(from_row(ReviewRecord, review, where) for where, review in told)
+    # A row that could not be written is not known.
+    reviews: Mapping[str, ReviewRecord | None] = defaultdict(lambda: None, known)
+    return [from_row(Verdict, row, where, by_id=reviews) for where, row, _ in rows]
+
+
+def _lines(path: Path) -> Iterator[tuple[str, Any]]:
+    """Yield each line's place and value; a torn last line is left out."""
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    found: list[Verdict] = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
-            row = plain(plainjson.parse(line))
+            yield f"{path}, line {number}", plain(plainjson.parse(line))
         except ValueError as error:
             if number == len(lines):
                 break
             raise UsageError(f"{path}, line {number}: not JSON ({error}). Remove the line.") from error
-        found.append(from_row(Verdict, row, f"{path}, line {number}"))
-    return found
 
 
 def summary_json(summary: Summary) -> dict[str, Any]:

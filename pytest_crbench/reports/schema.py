@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ..core.model import Key, Verdict
+from ..core.model import Key, ReviewRecord, Verdict
 from ..core.records import Text  # noqa: TC001
 from ..core.run_record import Count, Record, RunRecord
 
@@ -213,6 +213,7 @@ class ResultsFile(Record):
     summaries: list[SummaryInfo] = Field(default_factory=list, description="of every scoring")
     gate: GateInfo | None
     interval: IntervalInfo
+    reviews: list[ReviewRecord] = Field(description="sorted by identity; each is counted once")
     verdicts: list[Verdict] = Field(description="sorted by identity")
     not_run: list[NotRun] = Field(default_factory=list)
     unmeasured: list[Unmeasured] = Field(default_factory=list, description="every selected check of these")

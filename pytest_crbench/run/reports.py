@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from ..core.model import Verdict
+    from ..core.model import ReviewRecord, Verdict
     from ..core.run_record import RunRecord
     from ..core.settings import Settings
     from ..statistics.gate import Decision, Gate
@@ -54,6 +54,12 @@ class RunFiles:
         from ..reports.results import append_row
 
         self._write("results.jsonl", lambda path: append_row(path, verdict))
+
+    def review(self, review: ReviewRecord) -> None:
+        """Append what is known of a review to ``reviews.jsonl``; the last row of one counts."""
+        from ..reports.results import append_row
+
+        self._write("reviews.jsonl", lambda path: append_row(path, review))
 
     def record(self, record: RunRecord) -> None:
         """Write ``run.json``; what workers have noted in it is taken into ``record``."""

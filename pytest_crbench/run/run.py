@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import CrbenchError
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ..core.model import Dataset, Key, Verdict
+    from ..core.model import Dataset, Key, ReviewRecord, Verdict
     from ..core.reviewer import Reviewer
     from ..core.run_record import RunRecord
     from ..core.settings import Settings
@@ -71,6 +72,7 @@ class Run:
         self.files: RunFiles | None = None
         self._record: RunRecord | None = None
         self.verdicts: dict[Key, Verdict] = {}
+        self.reviews: dict[str, ReviewRecord] = {}
         self._evaluator: Evaluator | None = None
         self._end: list[Callable[[], None]] = []
 
@@ -179,6 +181,12 @@ class Run:
         if before is not None and before.status.measured and not verdict.status.measured:
             return False
         self.verdicts[verdict.key] = verdict
+        review = verdict.review
+        if review is not None:
+            known = self.reviews.get(review.id)
+            self.reviews[review.id] = known.merged(review) if known else review
+            if self.files is not None and self.reviews[review.id] != known:
+                self.files.review(self.reviews[review.id])
         if self.files is not None:
             self.files.verdict(verdict)
         return True
@@ -196,7 +204,11 @@ class Run:
         run.model_fields_set.discard("selected_nodes")
         if planned is None:
             planned = {one.key: one.instance.facets(one.check) for one in self.planned()}
-        return Results(run, tuple(self.verdicts.values()), planned)
+        verdicts = [
+            replace(one, review=self.reviews[one.review.id]) if one.review else one
+            for one in self.verdicts.values()
+        ]
+        return Results(run, tuple(verdicts), planned)
 
     def finish(self) -> tuple[Results, Decision]:
         """Ask the gate once, write results and summary, and return results and decision."""

@@ -153,7 +153,7 @@ def agreement(verdicts: Sequence[Verdict]) -> Agreement | None:
         macro_recall=replace(mean(*_RECALL), interval=macro_interval(found)),
         macro_f1=mean(*_PRECISION, *_RECALL),
         categories=_categories(verdicts),
-        published=any(verdict.matching.get("published") is True for verdict in verdicts),
+        published=any(verdict.counts.get("published") is True for verdict in verdicts),
     )
 
 
@@ -162,7 +162,7 @@ def _share(part: int, of: int) -> Fraction | None:
 
 
 def _reviews(verdicts: Iterable[Verdict]) -> dict[tuple[str, str, int], Tally]:
-    """One tally per review: its checks counted, the rest taken once from whichever verdict knows it."""
+    """One tally per review: its checks counted, and what matching counted of it."""
     groups: dict[tuple[str, str, int], list[Verdict]] = defaultdict(list)
     for verdict in verdicts:
         if verdict.status.in_strict:
@@ -171,12 +171,10 @@ def _reviews(verdicts: Iterable[Verdict]) -> dict[tuple[str, str, int], Tally]:
 
 
 def _tally(group: Sequence[Verdict]) -> Tally:
-    told: Mapping[str, Any] = next((v.matching for v in group if v.matching), {})
-    hunks = told.get("hunks")
+    told: Mapping[str, Any] = next((v.counts for v in group if v.counts), {})
 
     def count(name: str) -> int:
-        value = told.get(name, 0)
-        return value if isinstance(value, int) else 0
+        return told.get(name) or 0
 
     return Tally(
         reviews=1 if told else 0,
@@ -193,16 +191,15 @@ def _tally(group: Sequence[Verdict]) -> Tally:
         unlabelled=count("unlabelled"),
         spoken=len(group) if count("comments") else 0,
         unselected=max(count("references") - len(group), 0),
-        hunks=hunks if isinstance(hunks, int) else None,
+        hunks=told.get("hunks"),
     )
 
 
 def _categories(verdicts: Iterable[Verdict]) -> dict[str, int]:
     found: Counter[str] = Counter()
-    told = {(v.key.dataset, v.key.instance, v.key.repeat): v.matching for v in verdicts if v.matching}
-    for matching in told.values():
-        sorts = matching.get("categories")
-        found.update(sorts if isinstance(sorts, dict) else {})
+    told = {(v.key.dataset, v.key.instance, v.key.repeat): v.counts for v in verdicts if v.counts}
+    for counts in told.values():
+        found.update(counts.get("categories") or {})
     return dict(sorted(found.items()))
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from ..core.scoring import in_order
+from ..core.model import ReviewRecord, Verdict
+from ..core.records import COUNTS, from_row
+from ..core.scoring import in_order, scoring_of
 from .score import summarise
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
-    from ..core.model import Key, Verdict
+    from ..core.model import Key
     from ..core.run_record import Part, RunRecord
     from .score import Summary
 
@@ -69,3 +71,48 @@ class Results:
     def summaries(self) -> tuple[Summary, ...]:
         """Every scoring of the run, summarised."""
         return tuple(self.summary(scoring=scoring) for scoring in self.scorings)
+
+
+def again(row: Any, review: Any, where: str) -> Verdict:
+    """Return a verdict from its row, and from that of its review, as they came from another process.
+
+    Raises:
+        UsageError: if either is none.
+    """
+    known = None if review is None else from_row(ReviewRecord, review, where)
+    return from_row(Verdict, row, where, by_id={known.id: known} if known else {})
+
+
+def reviews_of(records: Iterable[ReviewRecord]) -> dict[str, ReviewRecord]:
+    """Return records of reviews by their id, those of one as one."""
+    found: dict[str, ReviewRecord] = {}
+    for record in records:
+        found[record.id] = found[record.id].merged(record) if record.id in found else record
+    return found
+
+
+def parted_row(row: Any) -> tuple[Any, dict[str, Any] | None]:
+    """Return a verdict's row of any version as it is now, and what a row of version 1 says of its review."""
+    if not isinstance(row, dict) or not isinstance(row.get("review", {}), dict):
+        return row, None
+    stages = {"review", "revision", "agent", *scoring_of(str(row.get("scoring"))).stages}
+    record: dict[str, Any] = {**row.get("review", {}), "stop_reason": row.get("stop_reason")}
+    row = {name: value for name, value in row.items() if name != "stop_reason"}
+    for name in ("keys", "durations", "usage"):
+        record[name] = _taken(row, name, stages)
+    counts = _taken(row, "matching", COUNTS)
+    record["counts"] = {str(row.get("scoring")): counts} if counts else {}
+    if all(value in (None, {}) for value in record.values()):
+        return {**row, "review": None}, None
+    place = {name: row.get(name) for name in ("dataset", "instance", "repeat", "arm")}
+    record["id"] = f"{place['dataset']}/{place['instance']}/{place['arm']}-{place['repeat']}"
+    return {**row, "review": record["id"]}, {**place, **record}
+
+
+def _taken(row: dict[str, Any], name: str, keys: Collection[str]) -> dict[str, Any]:
+    """Take some keys out of an object of a row."""
+    found = row.get(name)
+    if not isinstance(found, dict):
+        return {}
+    row[name] = {key: value for key, value in found.items() if key not in keys}
+    return {key: value for key, value in found.items() if key in keys}

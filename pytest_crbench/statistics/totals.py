@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from statistics import median
 from typing import TYPE_CHECKING
 
+from ..core.model import ReviewRecord, added
 from ..core.scoring import scoring_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from ..core.model import Verdict
 
-#: Stages that an evaluation runs once, whatever the number of its checks and scorings; a scoring has more.
-_SHARED = ("review", "revision")
 _INPUT = ("prompt_tokens", "input_tokens")
 _OUTPUT = ("completion_tokens", "output_tokens")
 
@@ -59,81 +59,41 @@ class Totals:
 
 
 def totals(verdicts: Iterable[Verdict]) -> Totals:
-    """Add up what the evaluations of ``verdicts`` recorded."""
+    """Add up what the evaluations of ``verdicts`` recorded: a shared stage once, others for each check."""
     evaluations: dict[tuple[str, str, int], list[Verdict]] = defaultdict(list)
     for verdict in verdicts:
-        evaluations[verdict.key.dataset, verdict.key.instance, verdict.key.repeat].append(verdict)
-    reviews = [review for group in evaluations.values() if (review := _review(group)) is not None]
+        evaluations[verdict.dataset, verdict.instance, verdict.repeat].append(verdict)
+    reviews: list[ReviewRecord] = []
     usage: dict[str, dict[str, float]] = {}
     seconds: dict[str, list[float]] = defaultdict(list)
     for group in evaluations.values():
-        for stage, used in _usage(group).items():
-            mine = usage.setdefault(stage, {})
-            for name, value in used.items():
-                mine[name] = mine.get(name, 0) + value
-        for stage, duration in _seconds(group).items():
+        took: dict[str, float] = {}
+        # Other scorings of the same review may have had more stages.
+        stages = {stage for verdict in group for stage in scoring_of(verdict.scoring).stages}
+        known = [verdict.review for verdict in group if verdict.review is not None]
+        shared = [reduce(ReviewRecord.merged, known).within(stages)] if known else []
+        reviews += shared
+        parts: list[ReviewRecord | Verdict] = [*shared, *group]
+        for part in parts:
+            took = added(took, part.durations)
+            for stage, used in part.usage.items():
+                if used:
+                    usage[stage] = added(usage.get(stage, {}), used)
+        for stage, duration in took.items():
             seconds[stage].append(duration)
+    read = [review for review in reviews if review.comments is not None]
+    noted = sum((Counter(review.noted) for review in read), Counter[str]())
     return Totals(
         evaluations=len(evaluations),
-        reviews=len(reviews),
-        comments=sum(_count(review, "comments") for review in reviews),
-        outside_diff=sum(_count(review, "outside_diff") for review in reviews),
-        duplicates=sum(_count(review, "duplicates") for review in reviews),
-        noted=_noted(reviews),
+        reviews=len(read),
+        comments=sum(review.comments or 0 for review in read),
+        outside_diff=sum(review.outside_diff for review in read),
+        duplicates=sum(review.duplicates for review in read),
+        noted=dict(sorted(noted.items(), key=lambda one: (-one[1], one[0]))),
         usage=usage,
-        unchanged=sum(any(v.stop_reason == "unchanged" for v in group) for group in evaluations.values()),
+        unchanged=sum(review.stop_reason == "unchanged" for review in reviews),
         seconds={stage: median(values) for stage, values in seconds.items()},
     )
-
-
-def _review(group: Sequence[Verdict]) -> Mapping[str, object] | None:
-    return next((v.review for v in group if _is_count(v.review.get("comments"))), None)
-
-
-def _noted(reviews: Iterable[Mapping[str, object]]) -> dict[str, int]:
-    counts: Counter[str] = Counter()
-    for review in reviews:
-        found = review.get("noted")
-        if isinstance(found, dict):
-            counts.update({str(kind): n for kind, n in found.items() if _is_count(n)})
-    return dict(sorted(counts.items(), key=lambda one: (-one[1], one[0])))
-
-
-def _count(review: Mapping[str, object], name: str) -> int:
-    value = review.get(name)
-    return value if isinstance(value, int) else 0
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _usage(group: Sequence[Verdict]) -> dict[str, dict[str, float]]:
-    """Usage of one evaluation: shared stages once, others (of single checks) added up."""
-    found: dict[str, dict[str, float]] = {}
-    for verdict in group:
-        shared = (*_SHARED, *scoring_of(verdict.key.scoring).stages)
-        for stage, used in verdict.usage.items():
-            if stage in shared:
-                if used:
-                    found.setdefault(stage, dict(used))
-                continue
-            mine = found.setdefault(stage, {})
-            for name, value in used.items():
-                mine[name] = mine.get(name, 0) + value
-    return found
-
-
-def _seconds(group: Sequence[Verdict]) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for verdict in group:
-        shared = (*_SHARED, *scoring_of(verdict.key.scoring).stages)
-        for stage, duration in verdict.durations.items():
-            if stage in shared:
-                found[stage] = max(found.get(stage, 0.0), duration)
-            else:
-                found[stage] = found.get(stage, 0.0) + duration
-    return found
 
 
 def _tokens(used: Mapping[str, float]) -> float:

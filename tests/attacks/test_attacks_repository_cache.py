@@ -133,7 +133,7 @@ def test_a_reviewer_fixes_the_cached_head_in_a_run(tmp_path: Path, cache: Path) 
     poisoned = [p for p in own.glob("trees/*/tree/shop/pin_.py") if '"pin"' in p.read_text()]
     assert poisoned, "the attack is real: the head is fixed in the cache"
     assert done.statuses() == {"one::pin": "tampered"}, done.output
-    reason = done.results()["verdicts"][0]["reason"]
+    reason = done.rows()[0]["reason"]
     assert "was changed after it was fetched" in reason
     assert reason[:60] in done.output
 

@@ -91,6 +91,6 @@ def test_the_bundled_dataset_needs_no_name(
     asked = ("--crbench-reviewer=none", "--crbench-scoring=matching", "--crbench-matcher=exact")
     done = run(folder, None, cache, *asked, "--crbench-offline", "-k", "pyjwt")
     assert done.status == 0, done.output
-    check = done.results()["verdicts"][0]
+    check = done.rows()[0]
     assert main(["show", str(done.runs[-1]), f"{check['instance']}::{check['check']}"]) == 0
     assert "reference comment, " in capsys.readouterr().out

@@ -107,15 +107,16 @@ def test_a_fix_passes_and_the_other_check_is_missed(tmp_path: Path, cache: Path,
     assert missed.status is Status.MISSED
     assert "assert 'wrong' == 'tax'" in missed.reason
     assert (reviewer.calls, agent.calls) == (["one"], [1])
-    assert missed.stop_reason == "finished"
-    assert set(missed.keys) == {"review", "agent", "revision", "tests"}
+    assert missed.review.stop_reason == "finished"
+    assert set(missed.review.keys) == {"review", "agent", "revision"}
+    assert set(missed.keys) == {"tests"}
     patch = (tmp_path / "run/evaluations/small/one/review-1/revision.patch").read_bytes()
     assert b'+    return "price"' in patch
 
 
 def test_a_limit_that_was_reached_is_measured(tmp_path: Path, cache: Path, dataset: Dataset) -> None:
     verdict = judge(evaluator(tmp_path, cache, Says(), Writes(FIX, stop_reason="step-limit")), dataset)
-    assert (verdict.status, verdict.stop_reason) == (Status.PASSED, "step-limit")
+    assert (verdict.status, verdict.review.stop_reason) == (Status.PASSED, "step-limit")
 
 
 def test_a_clean_review_runs_the_tests_without_the_agent(
@@ -123,7 +124,7 @@ def test_a_clean_review_runs_the_tests_without_the_agent(
 ) -> None:
     agent = Writes(FIX)
     verdict = judge(evaluator(tmp_path, cache, Says(comments=()), agent), dataset)
-    assert (verdict.status, verdict.stop_reason) == (Status.MISSED, "clean-review")
+    assert (verdict.status, verdict.review.stop_reason) == (Status.MISSED, "clean-review")
     assert agent.calls == []
 
 

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from score_builders import results, run, verdict
+from support.records import review_record
 
 from pytest_crbench.core.errors import UsageError
-from pytest_crbench.core.model import Key
+from pytest_crbench.core.model import Key, Verdict
 from pytest_crbench.statistics.gate import Gate, decide, make_gate, shown
 from pytest_crbench.statistics.score import summarise
 from pytest_crbench.statistics.thresholds import parse_share, parse_threshold
@@ -201,18 +202,22 @@ def test_unknown_facets_are_undecided_and_named(text: str, said: str) -> None:
     assert said in found.verdict
 
 
+def said(instance: str, comments: int) -> Verdict:
+    return verdict(instance, review=review_record(instance=instance, comments=comments))
+
+
 def test_five_hundred_vague_comments_must_not_win() -> None:
-    noisy = [verdict(f"pr{n}", review={"comments": 21 if n else 20}) for n in range(3)]
+    noisy = [said(f"pr{n}", 21 if n else 20) for n in range(3)]
     gate = make_gate(fail_under=["0.5"], fail_over=["comments_per_pr:20"])
     found = decide(gate, summarise(noisy))
     assert (found.outcome, found.exit_status) == ("not-met", 1)
     assert found.verdict.startswith("FAILED, comments_per_pr 20.667 > 20, overall 1.000 >= 0.5")
-    quiet = [verdict(f"pr{n}", review={"comments": 20}) for n in range(3)]
+    quiet = [said(f"pr{n}", 20) for n in range(3)]
     assert decide(gate, summarise(quiet)).outcome == "met"
 
 
 def test_comments_of_unknown_reviews_are_undecided() -> None:
-    verdicts = [verdict("a", review={"comments": 1}), verdict("b"), verdict("c", review={"comments": 3})]
+    verdicts = [said("a", 1), verdict("b"), said("c", 3)]
     found = decide(make_gate(fail_over=["comments_per_pr:20"]), summarise(verdicts))
     assert found.outcome == "undecided"
     assert "only 2 of 3 reviews are known" in found.verdict

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from score_builders import verdict
+from support.records import review_record
 
 from pytest_crbench.core.errors import UsageError
-from pytest_crbench.core.model import Key, Verdict
+from pytest_crbench.core.model import Key, ReviewRecord, Verdict
 from pytest_crbench.core.records import from_row, to_row
 from pytest_crbench.core.status import Status
+from pytest_crbench.statistics.results import again
 from pytest_crbench.text.plainjson import plain
 from pytest_crbench.text.printable import clean
 
@@ -46,12 +49,33 @@ def verdicts(words: st.SearchStrategy[str]) -> st.SearchStrategy[Verdict]:
         keys=st.dictionaries(words, words, max_size=3),
         environment=maybe,
         sandbox=maybe,
-        stop_reason=maybe,
         durations=numbers,
         usage=st.dictionaries(text, numbers, max_size=3),
-        review=st.dictionaries(text, tree, max_size=3),
+        matching=st.dictionaries(text, tree, max_size=3),
         warnings=st.lists(words, max_size=3).map(tuple),
         log=maybe,
+    )
+
+
+def reviews(words: st.SearchStrategy[str]) -> st.SearchStrategy[ReviewRecord]:
+    count = st.integers(0, 99)
+    return st.builds(
+        ReviewRecord,
+        id=words,
+        dataset=words,
+        instance=words,
+        repeat=st.integers(1, 99),
+        arm=words,
+        reviewer=st.none() | words,
+        comments=st.none() | count,
+        outside_diff=count,
+        duplicates=count,
+        noted=st.dictionaries(words, count, max_size=3),
+        keys=st.dictionaries(words, words, max_size=3),
+        stop_reason=st.none() | words,
+        durations=numbers,
+        usage=st.dictionaries(text, numbers, max_size=3),
+        counts=st.dictionaries(text, st.dictionaries(text, tree, max_size=3), max_size=3),
     )
 
 
@@ -70,20 +94,47 @@ def assert_plain(value: Any) -> None:
 
 
 @settings(deadline=None)
-@given(verdicts(text))
-def test_round_trip(one: Verdict) -> None:
-    row = to_row(one)
+@given(verdicts(text), st.none() | reviews(text))
+def test_round_trip(one: Verdict, review: ReviewRecord | None) -> None:
+    one = replace(one, review=review)
+    row, told = to_row(one), review and to_row(review)
     assert_plain(row)
-    assert from_row(Verdict, json.loads(json.dumps(row))) == one
+    assert_plain(told)
+    assert row["review"] == (review and review.id), "the review has a row of its own"
+    assert again(json.loads(json.dumps(row)), json.loads(json.dumps(told)), "here") == one
 
 
 @settings(deadline=None)
-@given(verdicts(wild))
-def test_lone_surrogates_and_odd_names_do_not_get_through(one: Verdict) -> None:
+@given(reviews(text), reviews(text), reviews(text))
+def test_rows_of_one_review_make_one_in_any_grouping(
+    first: ReviewRecord, second: ReviewRecord, third: ReviewRecord
+) -> None:
+    assert first.merged(second).merged(third) == first.merged(second.merged(third))
+    assert first.merged(first) == first
+
+
+def test_each_process_adds_the_stages_that_it_knows() -> None:
+    asked = review_record(comments=3, usage={"review": {"calls": 2}}, durations={"review": 4.0})
+    matched = replace(asked, counts={"matching": {"matched": 1}}, durations={"matching": 1.0})
+    revised = replace(asked, usage={"review": {}, "revision": {"calls": 1}}, stop_reason="finished")
+    for found in (asked.merged(matched).merged(revised), revised.merged(matched.merged(asked))):
+        assert found.comments == 3
+        assert found.usage == {"review": {"calls": 2}, "revision": {"calls": 1}}
+        assert found.durations == {"review": 4.0, "matching": 1.0}
+        assert found.counts == {"matching": {"matched": 1}}
+        assert found.stop_reason == "finished"
+    unread = review_record(keys={"review": "k"}, usage={"review": {"calls": 1}})
+    assert unread.merged(asked).comments == asked.merged(unread).comments == 3
+
+
+@settings(deadline=None)
+@given(verdicts(wild), reviews(wild))
+def test_lone_surrogates_and_odd_names_do_not_get_through(one: Verdict, review: ReviewRecord) -> None:
     """A lone surrogate in a report ends a whole xdist run (pytest-xdist#1157)."""
-    row = to_row(one)
+    row, told = to_row(replace(one, review=review)), to_row(review)
     assert_plain(row)
-    assert from_row(Verdict, row).reason == clean(one.reason)
+    assert_plain(told)
+    assert again(row, told, "here").reason == clean(one.reason)
 
 
 def test_foreign_types_become_plain() -> None:
@@ -127,6 +178,8 @@ def test_keys_of_later_versions_are_left_aside() -> None:
         ({"usage": {"review": 3}}, "'usage.review'"),
         ({"warnings": "one"}, "'warnings'"),
         ({"log": 3}, "'log'"),
+        ({"review": 3}, "'review'"),
+        ({"review": "pr/1"}, "'review': should be the id of one of the reviews, found 'pr/1'"),
     ],
 )
 def test_a_broken_row_is_named(change: dict[str, Any], named: str) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from score_builders import LETTERS, run, verdict
+from support.records import review_record
 
 from pytest_crbench.core.model import Key
 from pytest_crbench.core.status import Status
@@ -111,19 +113,29 @@ def test_other_arms_and_scorings_stay_out() -> None:
 
 
 def test_totals_count_each_evaluation_once() -> None:
-    """Comments, tokens and seconds of a review are in every row of its pull request."""
-    shared = {
-        "review": {"comments": 5, "outside_diff": 1, "duplicates": 2},
-        "usage": {"revision": {"prompt_tokens": 100, "completion_tokens": 10, "cost": 0.5}},
-        "durations": {"review": 4.0, "revision": 8.0, "tests": 1.5},
-    }
-    verdicts = [verdict("a", f"c{n}", "p", **shared) for n in range(3)]
+    """Comments, tokens and seconds of a review count once, those of its checks for each."""
+    review = review_record(
+        instance="a",
+        comments=5,
+        outside_diff=1,
+        duplicates=2,
+        usage={
+            "revision": {"prompt_tokens": 100, "completion_tokens": 10, "cost": 0.5},
+            "matching": {"cost": 9},
+        },
+        durations={"review": 4.0, "revision": 8.0, "matching": 9.0},
+    )
+    verdicts = [verdict("a", f"c{n}", "p", review=review, durations={"tests": 1.5}) for n in range(3)]
     verdicts.append(verdict("b", status="r"))
     totals = summarise(verdicts).overall.totals
     assert (totals.evaluations, totals.reviews, totals.comments, totals.outside_diff) == (2, 1, 5, 1)
     assert totals.comments_per_pr == 5
     assert (totals.tokens, totals.cost) == (110, 0.5)
     assert totals.seconds == {"review": 4.0, "revision": 8.0, "tests": 4.5}
+    matched = [replace(one, scoring="matching", durations={}) for one in verdicts]
+    totals = summarise(matched, scoring="matching").overall.totals
+    assert (totals.comments, totals.tokens, totals.cost) == (5, 0, 9)
+    assert totals.seconds == {"review": 4.0, "matching": 9.0}, "no agent has a part in it"
 
 
 def test_no_review_known_is_no_comment_rate() -> None:

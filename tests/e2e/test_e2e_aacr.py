@@ -29,7 +29,7 @@ def instead(folder: Path, url: str) -> dict[str, str]:
 
 
 def reasons(done: Run) -> Counter[tuple[str, str]]:
-    rows = done.results()["verdicts"]
+    rows = done.rows()
     return Counter((row["instance"], row["status"]) for row in rows)
 
 
@@ -49,7 +49,7 @@ def test_a_pull_request_whose_commits_are_gone(folder: Path, tmp_path: Path) -> 
     )
     assert done.status == 10, "too little was measured to decide"
     assert asked["/team/lost.git/info/refs"] == 2
-    told = {row["reason"] for row in done.results()["verdicts"] if row["status"] == "infra_error"}
+    told = {row["reason"] for row in done.rows() if row["status"] == "infra_error"}
     (reason,) = told
     for part in ("7" * 40, "https://github.com/team/lost.git", "not our ref", "leave that pull request out"):
         assert part in reason
@@ -65,5 +65,5 @@ def test_a_run_without_network_ends_soon_and_says_why(folder: Path, tmp_path: Pa
         done = run(folder, Path(f"aacr:{dataset}"), tmp_path / "cache", REVIEWER, EXACT, env=env, timeout=100)
     assert set(done.statuses().values()) == {"infra_error"}
     assert "no answer within 2 s" in done.output
-    causes = Counter("has not answered before" in row["reason"] for row in done.results()["verdicts"])
+    causes = Counter("has not answered before" in row["reason"] for row in done.rows())
     assert causes == {False: 1, True: 5}

@@ -173,7 +173,7 @@ def test_failures_that_do_not_pass_are_no_measurement(
     assert done.status == 1, done.output
     assert set(done.statuses().values()) == {"infra_error"}
     assert done.outcomes() == {"errors": 2}
-    first, second = done.results()["verdicts"]
+    first, second = done.rows()
     assert f"answered {said}" in first["reason"]
     assert second["reason"] == first["reason"]
     assert first["stop_reason"] is None
@@ -219,7 +219,7 @@ def test_too_many_malformed_calls_end_the_agent_and_its_work_is_tested(
         done = run_llm(folder, dataset, cache, server)
     assert done.status == 0, done.output
     assert done.statuses() == {"quagga-4711::price": "passed", "quagga-4711::tax": "missed"}
-    assert {r["stop_reason"] for r in done.results()["verdicts"]} == {"format-errors"}
+    assert {r["stop_reason"] for r in done.rows()} == {"format-errors"}
     assert len(server.requests) == 4, "it was asked again after its third malformed answer"
 
 

@@ -77,7 +77,9 @@ def test_both_scorings_of_the_bundled_pull_requests_on_the_same_reviews(
     assert whole["counts"]["unlabelled"] == 1
     for row in results["verdicts"]:
         assert bool(row["matching"]) == (row["scoring"] == "matching")
-        assert "revision" not in row["usage"] or row["scoring"] == "tests"
+    assert "revision" not in matching["overall"]["seconds"]
+    assert "matching" not in tests["overall"]["seconds"]
+    assert len(results["reviews"]) == len(chosen)
     assert results["run"]["matcher"]["name"] == "exact"
     assert "matching by exact" in done.output
     suite = (folder / "junit.xml").read_text("utf-8")

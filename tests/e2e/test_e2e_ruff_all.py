@@ -41,8 +41,8 @@ def test_ruff_reviews_the_pull_requests(folder: Path, cache: Path, tmp_path: Pat
         timeout=900,
     )
     assert done.status == 0, done.output
-    rows = {row["instance"]: row for row in done.results()["verdicts"]}
-    assert len(rows) == len(done.results()["verdicts"]) == len(instances) >= 6
+    rows = {row["instance"]: row for row in done.rows()}
+    assert len(rows) == len(done.rows()) == len(instances) >= 6
     assert {row["status"] for row in rows.values()} == {"missed"}
     records = list((done.runs[-1] / "evaluations").rglob("review.json"))
     assert len(records) == len(instances)

@@ -147,7 +147,7 @@ def test_every_repeat_has_a_review_a_revision_and_a_row(
             reviewer=counting(calls),
         )
     assert done.status == 0, done.output
-    rows = {(r["check"], r["repeat"]): r["status"] for r in done.results()["verdicts"]}
+    rows = {(r["check"], r["repeat"]): r["status"] for r in done.rows()}
     assert rows == {
         ("price", 1): "passed",
         ("price", 2): "missed",
@@ -202,7 +202,7 @@ def test_two_pull_requests(crbench_evaluate):
     assert found == {"first::price": "passed", "first::tax": "missed"}
     (verdict,) = crbench_evaluate("small::second")
     assert verdict.status.value == "passed"
-    assert verdict.review["comments"] == 1
+    assert verdict.review.comments == 1
 
 
 def test_what_there_is_not(crbench_evaluate):

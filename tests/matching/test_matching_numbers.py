@@ -10,7 +10,7 @@ from support.aacr import comment, pull, write
 from support.offline import Says, offline
 
 from pytest_crbench.core.errors import InfraError, ReviewerError, UsageError
-from pytest_crbench.core.model import Review, ReviewComment, Verdict
+from pytest_crbench.core.model import Review, ReviewComment, ReviewRecord
 from pytest_crbench.core.records import from_row, to_row
 from pytest_crbench.core.status import Status
 from pytest_crbench.scoring.matching.numbers import MatchingNumbers
@@ -191,19 +191,22 @@ def test_of_a_part_of_the_references_it_is_said(tmp_path: Path) -> None:
 def test_counts_that_cannot_be_are_refused_on_reading(tmp_path: Path, damage: dict[str, Any]) -> None:
     perfect = lambda i: Review(tuple(c.comment for c in i.checks), "says")  # noqa: E731
     (verdict,) = scored(tmp_path, [pull(1, at("Price.", 1))], perfect).verdicts
-    row = to_row(verdict)
-    assert from_row(Verdict, row) == verdict
-    with pytest.raises(UsageError, match=r"key 'matching': .*should be"):
-        from_row(Verdict, {**row, "matching": {**row["matching"], **damage}})
+    assert verdict.review is not None
+    row = to_row(verdict.review)
+    assert from_row(ReviewRecord, row) == verdict.review
+    counts = {"matching": {**row["counts"]["matching"], **damage}}
+    with pytest.raises(UsageError, match=r"key 'counts\.matching': .*should be"):
+        from_row(ReviewRecord, {**row, "counts": counts})
 
 
 def test_hunks_are_those_of_the_reviews_that_are_known(tmp_path: Path) -> None:
     """A review that fails takes no number from the others."""
     perfect = lambda i: Review(tuple(c.comment for c in i.checks), "says")  # noqa: E731
     first, second = scored(tmp_path, [pull(n, at("Price.", 1)) for n in (1, 2)], perfect).verdicts
-    told = to_row(first)
-    known = from_row(Verdict, {**told, "matching": {**told["matching"], "hunks": 4}})
-    failed = from_row(Verdict, {**to_row(second), "status": "reviewer_error", "matching": {}})
+    assert first.review is not None
+    counts = {"matching": {**first.counts, "hunks": 4}}
+    known = replace(first, review=replace(first.review, counts=counts))
+    failed = replace(second, status=Status.REVIEWER_ERROR, review=None)
     for verdicts, hunks in (([known, failed], 4), ([known, second], None), ([failed], None)):
         found = summarise(verdicts, scoring="matching").own.agreement
         assert found is not None

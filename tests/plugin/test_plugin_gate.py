@@ -61,7 +61,7 @@ def test_infra_error_with_the_gate_met(folder: Path, broken: Path, cache: Path, 
     assert done.status == 0, done.output
     assert done.outcomes() == {"passed": 4, "error": 1}
     assert done.verdict.startswith("crbench: PASSED, overall 1.000 >= 0.9, coverage 0.800 >= 0.8")
-    lost = [r for r in done.results()["verdicts"] if r["status"] == "infra_error"]
+    lost = [r for r in done.rows() if r["status"] == "infra_error"]
     assert [r["instance"] for r in lost] == ["lost"]
     assert "<3.0" in lost[0]["reason"]
 
@@ -250,7 +250,7 @@ def test_comments_outside_the_diff_are_left_out_when_asked(folder: Path, mixed: 
     assert "2 on 1 pull request (2.0 each), 1 outside the diff" in every.output
     diff = run(folder, mixed, cache, *asked, "-k", "second", "--crbench-comments=diff")
     assert diff.statuses() == {"second::name": "passed"}
-    (row,) = diff.results()["verdicts"]
+    (row,) = diff.rows()
     assert (row["review"]["comments"], row["review"]["noted"]) == (1, {"outside-diff left out": 1})
     assert "1 outside-diff left out" in diff.output
     mixed_up = run(folder, mixed, cache, *asked, "-k", "second", "--crbench-resume", "--crbench-comments=all")
@@ -271,7 +271,7 @@ def test_a_reviewer_that_fails_every_time_is_not_asked_for_ever(
     assert len(calls.read_text().split()) == 3, done.output
     assert set(done.statuses().values()) == {wanted}
     assert done.results()["summary"]["self_reported"]["strict"]["of"] == 7, "none leaves the rate of the gate"
-    reasons = [row["reason"] for row in done.results()["verdicts"]]
+    reasons = [row["reason"] for row in done.rows()]
     assert sum("not asked: the reviewer failed 3 times in a row" in reason for reason in reasons) == 4
 
     tool.write_text("echo '[]'\n")

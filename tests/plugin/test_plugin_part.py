@@ -24,7 +24,7 @@ def three(tmp_path: Path) -> Path:
 
 
 def chosen(done: Run) -> set[str]:
-    return {f"{row['instance']}::{row['check']}" for row in done.results()["verdicts"]}
+    return {f"{row['instance']}::{row['check']}" for row in done.rows()}
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "xdist"])

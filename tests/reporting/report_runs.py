@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from support.records import run_record
+from support.records import review_record, run_record
 
 from pytest_crbench.core.model import Key, Verdict
 from pytest_crbench.core.status import Status
@@ -39,17 +39,24 @@ def _verdict(place: int, number: int, letter: str) -> Verdict:
             "repo": f"package-{place:02}",
         },
         check_digest=f"{place:02}{number}" * 8,
-        keys={"review": "r" * 64, "revision": "v" * 64},
+        keys={"tests": "t" * 64},
         environment="e" * 64,
         sandbox="docker",
-        stop_reason="finished",
-        durations={"review": 41.0 + place, "revision": 96.0, "tests": 1.9},
-        usage={"revision": {"prompt_tokens": 39_000, "completion_tokens": 1_000, "cost": 0.137, "calls": 9}},
-        review={
-            "comments": 7 + place % 2,
-            "outside_diff": int(place % 10 == 0),
-            "duplicates": int(place in (3, 4)),
-        },
+        durations={"tests": 1.9},
+        review=review_record(
+            "releases",
+            f"package-{place:02}",
+            reviewer="cmd:mytool",
+            comments=7 + place % 2,
+            outside_diff=int(place % 10 == 0),
+            duplicates=int(place in (3, 4)),
+            keys={"review": "r" * 64, "revision": "v" * 64},
+            stop_reason="finished",
+            durations={"review": 41.0 + place, "revision": 96.0},
+            usage={
+                "revision": {"prompt_tokens": 39_000, "completion_tokens": 1_000, "cost": 0.137, "calls": 9}
+            },
+        ),
         log=f"logs/releases/package-{place:02}.log",
     )
 

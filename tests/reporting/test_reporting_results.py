@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
@@ -11,7 +12,7 @@ import pytest
 from report_runs import broken, run_of, verdicts
 
 from pytest_crbench.core.errors import InfraError, UsageError
-from pytest_crbench.core.model import Key
+from pytest_crbench.core.model import Key, Verdict
 from pytest_crbench.core.status import Status
 from pytest_crbench.reports.markdown import markdown
 from pytest_crbench.reports.results import append_row, document, load_results, read_rows, write_results
@@ -20,8 +21,6 @@ from pytest_crbench.reports.table import table
 from pytest_crbench.statistics.gate import decide, make_gate
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pytest_crbench.statistics.results import Results
 
 
@@ -113,6 +112,9 @@ def test_a_gate_over_the_file_decides_like_the_run(tmp_path: Path) -> None:
         (lambda c: c["verdicts"][3].pop("status"), "key 'verdicts.3.status': Field required"),
         (lambda c: c["verdicts"][0].update(repeat="one"), "key 'verdicts.0.repeat'"),
         (lambda c: c["run"].pop("reviewer"), "key 'run.reviewer'"),
+        (lambda c: c["reviews"].pop(0), "key 'verdicts.0.review': should be the id of one of the reviews"),
+        (lambda c: c.pop("reviews"), "key 'reviews': Field required, found nothing"),
+        (lambda c: c["reviews"][2].update(comments=-1), "reviews[2], key 'comments'"),
         (lambda c: c.update(verdicts={}), "key 'verdicts'"),
         (lambda c: c.update(schema="sarif"), "key 'schema': expected 'crbench-results', found 'sarif'"),
         (lambda c: c.update(schema_version=3), "reads up to 2"),
@@ -154,19 +156,102 @@ def test_keys_of_a_later_writer_are_left_aside(tmp_path: Path) -> None:
     assert load_results(tmp_path).summary() == mixed().summary()
 
 
+VERSION_1 = Path(__file__).with_name("results.version-1.json")
+
+
+def test_a_file_of_version_1_says_the_same(tmp_path: Path) -> None:
+    """Written before reviews had rows: 4 checks in 2 repeats and both scorings, one environment missing."""
+    old = json.loads(VERSION_1.read_text("utf-8"))
+    results = load_results(VERSION_1)
+    new = document(results, None)
+    for part in ("summary", "summaries", "unmeasured", "not_run", "interval"):
+        assert json.dumps(new[part], sort_keys=True) == json.dumps(old[part], sort_keys=True), part
+    assert new["summaries"][0]["overall"]["tokens"] == 880
+    assert [review["id"] for review in new["reviews"]] == [
+        f"small/{name}/review-{repeat}" for name in ("first", "second", "third") for repeat in (1, 2)
+    ]
+    first = new["reviews"][0]
+    assert (first["comments"], first["stop_reason"], first["usage"]["revision"]["calls"]) == (
+        2,
+        "finished",
+        2,
+    )
+    assert first["counts"]["matching"]["matched"] == 2
+    for before, row in zip(old["verdicts"], new["verdicts"], strict=True):
+        assert row["review"] == f"small/{row['instance']}/review-{row['repeat']}"
+        review = next(one for one in new["reviews"] if one["id"] == row["review"])
+        assert {**review["counts"].get(row["scoring"], {}), **row["matching"]} == before["matching"]
+        assert set(before["keys"]) <= {*review["keys"], *row["keys"]}
+        assert "revision" not in row["usage"]
+    inputs = {name: value for name, value in old["lock"].items() if not name.startswith("schema")}
+    assert new["run"]["inputs"] == inputs
+    jsonschema.Draft202012Validator(json_schema()).validate(new)
+    (tmp_path / "results.json").write_text(json.dumps(new))
+    assert load_results(tmp_path).verdicts == results.verdicts
+
+
+def test_lines_of_version_1_are_read(tmp_path: Path) -> None:
+    old = json.loads(VERSION_1.read_text("utf-8"))
+    file = tmp_path / "results.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in old["verdicts"]))
+    found, wanted = read_rows(file), load_results(VERSION_1)
+    assert replace(wanted, verdicts=tuple(found)).summaries == wanted.summaries
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"durations": {"review": "long"}}, "reviews[0], key 'durations.review': should be a number"),
+        ({"review": {"comments": -1}}, "reviews[0], key 'comments'"),
+        ({"usage": []}, "key 'verdicts.0.usage'"),
+        ({"review": []}, "key 'verdicts.0.review'"),
+    ],
+)
+def test_a_broken_file_of_version_1_is_refused(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    content = json.loads(VERSION_1.read_text("utf-8"))
+    content["verdicts"][0].update(change)
+    (tmp_path / "results.json").write_text(json.dumps(content))
+    with pytest.raises(UsageError) as caught:
+        load_results(tmp_path)
+    assert said in str(caught.value)
+    assert str(tmp_path / "results.json") in str(caught.value)
+
+
 def test_rows_are_appended(tmp_path: Path) -> None:
     file = tmp_path / "new" / "results.jsonl"
     found = verdicts()[:5]
     for verdict in found:
-        append_row(file, verdict)
+        append(file, verdict)
     assert read_rows(file) == found
     assert file.read_bytes().count(b"\n") == 5
+    file.with_name("reviews.jsonl").unlink()
+    assert [verdict.review for verdict in read_rows(file)] == [None] * 5
+
+
+def append(file: Path, verdict: Verdict) -> None:
+    assert verdict.review is not None
+    append_row(file.with_name("reviews.jsonl"), verdict.review)
+    append_row(file, verdict)
+
+
+def test_the_last_row_of_a_review_counts(tmp_path: Path) -> None:
+    one = verdicts()[0]
+    assert one.review is not None
+    later = replace(one.review, counts={"matching": {"matched": 0}}, durations={"matching": 1.0})
+    for record in (one.review, later):
+        append_row(tmp_path / "reviews.jsonl", record)
+    append_row(tmp_path / "results.jsonl", one)
+    (found,) = read_rows(tmp_path / "results.jsonl")
+    assert found.review == one.review.merged(later)
 
 
 def test_a_torn_last_line_is_left_out_and_then_dropped(tmp_path: Path) -> None:
     """A run killed in the middle of a write loses that row and no other."""
     file = tmp_path / "results.jsonl"
     found = verdicts()[:4]
+    for verdict in found:
+        append(file, verdict)
+    file.unlink()
     for verdict in found[:3]:
         append_row(file, verdict)
     whole = file.read_bytes()

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_runs import broken, run_of, verdicts
 
-from pytest_crbench.core.model import Key
+from pytest_crbench.core.model import Key, Verdict
 from pytest_crbench.core.status import Status
 from pytest_crbench.reports.markdown import markdown
 from pytest_crbench.reports.results import document
@@ -147,7 +147,7 @@ def test_what_reading_gave_up_is_counted_once_per_review_in_every_report() -> No
     found = verdicts()[:4]
     assert found[2].key.instance == found[3].key.instance
     noted = [{"outside-tree": 3}, {}, {"suggestion-lost": 2, "outside-tree": 1}]
-    found = [replace(v, review={**v.review, "noted": noted[min(n, 2)]}) for n, v in enumerate(found)]
+    found = [with_noted(v, noted[min(n, 2)]) for n, v in enumerate(found)]
     results = run_of(found)
     line = "4 outside-tree, 2 suggestion-lost"
     assert f"noted     {line}" in table(results, results.summaries)
@@ -155,9 +155,13 @@ def test_what_reading_gave_up_is_counted_once_per_review_in_every_report() -> No
     assert f"- noted in reading the reviews: {line}\n" in markdown(results, results.summaries, decision)
     overall = document(results, decision)["summary"]["overall"]
     assert overall["comments"]["noted"] == {"outside-tree": 4, "suggestion-lost": 2}
-    for wild in ("x", {"a": -1, "b": "c", "\x1b[2J": 1}):
-        odd = run_of([replace(v, review={**v.review, "noted": wild}) for v in found])
-        assert "\x1b" not in "\n".join(table(odd, odd.summaries))
+    odd = run_of([with_noted(v, {"\x1b[2J": 1}) for v in found])
+    assert "\x1b" not in "\n".join(table(odd, odd.summaries))
+
+
+def with_noted(verdict: Verdict, noted: dict[str, int]) -> Verdict:
+    assert verdict.review is not None
+    return replace(verdict, review=replace(verdict.review, noted=noted))
 
 
 def test_misses_are_told_with_their_reasons_where_asked() -> None:

@@ -58,19 +58,18 @@ class Short(Scoring):
 
     def verdict(self, evaluation, check):
         counts = [len(comment.body.split()) for comment in evaluation.review.comments]
+        evaluation.counts[self.name] = {"words": sum(counts)}
         short = any(count <= 3 for count in counts)
         return replace(
             evaluation.blank(check, self.name),
             status=Status.PASSED if short else Status.MISSED,
             reason="" if short else f"the shortest comment has {min(counts, default=0)} words",
-            keys={"review": evaluation.review_key},
-            matching={"words": sum(counts)},
         )
 
     def measure(self, verdicts):
         reviews = {(v.key.dataset, v.key.instance, v.key.repeat): v for v in verdicts if v.review}
-        words = sum(v.matching.get("words", 0) for v in reviews.values())
-        comments = sum(v.review["comments"] for v in reviews.values())
+        words = sum(v.counts.get("words", 0) for v in reviews.values())
+        comments = sum(v.review.comments for v in reviews.values())
         return Words(words, comments, len(reviews)) if reviews else None
 
 
@@ -241,7 +240,7 @@ def test_an_exception_in_a_verdict_is_no_score(
     installed.write_text(broken)
     done = go(folder, data, cache, "--crbench-fail-under=0.1")
     assert done.status == 10, done.output
-    assert {row["status"] for row in done.results()["verdicts"]} == {"infra_error"}
+    assert {row["status"] for row in done.rows()} == {"infra_error"}
     assert "ZeroDivisionError" in done.output
 
 
@@ -272,6 +271,6 @@ def test_it_can_have_the_agent_revise_the_code(
     done = go(folder, data, cache, "--crbench-agent=cmd:sh -c 'echo new > made.py'")
     assert done.outcomes() == {"passed": 2, "missed": 1}, done.output
     assert "agent sh" in done.output.replace("agent cmd:sh", "agent sh")
-    assert {row["matching"]["words"] for row in done.results()["verdicts"]} == {3 + 99, 9 + 99}
+    assert {row["counts"]["short"]["words"] for row in done.results()["reviews"]} == {3 + 99, 9 + 99}
     refused = go(folder, data, cache, "--crbench-offline")
     assert refused.status == pytest.ExitCode.USAGE_ERROR

@@ -144,6 +144,10 @@ class Run:
         """The results.json of the latest run."""
         return json.loads((self.runs[-1] / "results.json").read_text("utf-8"))
 
+    def rows(self) -> list[dict]:
+        """Its verdicts, each with what is known of its review in it."""
+        return rows_of(self.results())
+
     def statuses(self) -> dict[str, str]:
         """Status by ``instance::check``."""
         return {f"{r['instance']}::{r['check']}": r["status"] for r in self.results()["verdicts"]}
@@ -152,6 +156,17 @@ class Run:
         """Counts of pytest's own summary line."""
         lines = [line for line in self.output.splitlines() if re.search(r" in [\d.]+s", line)]
         return {word: int(n) for n, word in re.findall(r"(\d+) (\w+)", lines[-1].split(" in ")[0])}
+
+
+def rows_of(results: dict) -> list[dict]:
+    """The verdicts of a results.json, each with what is known of its review in it."""
+    reviews = {row["id"]: row for row in results["reviews"]}
+    return [_joined(row, reviews.get(row["review"], {})) for row in results["verdicts"]]
+
+
+def _joined(row: dict, review: dict) -> dict:
+    tables = {name: {**review.get(name, {}), **row[name]} for name in ("keys", "durations", "usage")}
+    return {**row, **tables, "stop_reason": review.get("stop_reason"), "review": review}
 
 
 def command(dataset: Path | None, cache: Path, *arguments: str, cacheprovider: bool = False) -> list[str]:

@@ -51,7 +51,7 @@ def run_llm(
 def row(done: Run, check: str, repeat: int = 1) -> dict[str, Any]:
     """The one result row of a check."""
     try:
-        rows = done.results()["verdicts"]
+        rows = done.rows()
     except (OSError, IndexError) as error:
         raise AssertionError(done.output) from error
     (found,) = [r for r in rows if r["check"] == check and r["repeat"] == repeat]

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from pytest_crbench.core.model import ReviewRecord
 from pytest_crbench.core.run_record import Inputs, RunRecord
+
+
+def review_record(dataset: str = "demo", instance: str = "pr", repeat: int = 1, **parts: Any) -> ReviewRecord:
+    """What is known of a review."""
+    name = f"{dataset}/{instance}/review-{repeat}"
+    return ReviewRecord(id=name, dataset=dataset, instance=instance, repeat=repeat, **parts)
 
 
 def run_record(**parts: Any) -> RunRecord:

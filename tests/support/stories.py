@@ -12,7 +12,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from support.benchmarks import Run, environment
+from support.benchmarks import Run, environment, rows_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,7 +51,7 @@ class Story:
         """Result rows by the instance's id."""
         told = self.told(which)
         assert "results" in told, told["output"]
-        return {row["instance"]: row for row in told["results"]["verdicts"]}
+        return {row["instance"]: row for row in rows_of(told["results"])}
 
     def statuses(self, which: str) -> dict[str, str]:
         """Statuses by the instance's id."""

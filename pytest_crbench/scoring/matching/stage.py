@@ -38,14 +38,13 @@ class MatchingDecider:
             StageError: if there is no measurement.
         """
         found = self.result(evaluation)
+        evaluation.counts[_NAME] = self.counts(evaluation, found)
         hit = next((match for match in found.matches if match.reference == check.id), None)
         return replace(
             evaluation.blank(check, _NAME),
             status=Status.PASSED if hit else Status.MISSED,
             reason=_reason(found, check.id, hit.comment if hit else None),
-            keys={"review": evaluation.review_key, "matching": self.key(evaluation)},
             matching={
-                **self.counts(evaluation, found),
                 "comment": hit.comment if hit else None,
                 "distance": hit.distance if hit else None,
                 "near": found.near.get(check.id, 0),
@@ -81,7 +80,7 @@ class MatchingDecider:
         )
 
     def counts(self, evaluation: Evaluation, found: Matching) -> dict[str, Any]:
-        """What became of a review's comments; the same on each of its checks (docs/results-format.md)."""
+        """What became of a review's comments (docs/results-format.md)."""
         comments = len(evaluation.review.comments)
         known = len(found.matches) + len(found.rejected) + len(found.duplicates) + len(found.placeless)
         diff = evaluation.diff

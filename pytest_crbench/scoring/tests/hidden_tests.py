@@ -75,20 +75,13 @@ class HiddenTests:
             log=evaluation.log,
         )
         found = outcome.unwrap()
-        blank = evaluation.blank(check, "tests")
         return replace(
-            blank,
+            evaluation.blank(check, "tests"),
             status=Status(found["status"]),
             reason=found["reason"],
-            keys={
-                "review": evaluation.review_key,
-                "revision": evaluation.revision_key,
-                "tests": key,
-                "agent": digest.of(dict(parts.agent.fingerprint)),
-            },
+            keys={"tests": key},
             environment=evaluation.environment.digest,
-            stop_reason=revision.stop_reason,
-            durations={**blank.durations, "tests": found["seconds"]},
+            durations={"tests": found["seconds"]},
             warnings=(*evaluation.review.warnings, *revision.warnings, *found["warnings"]),
         )
 

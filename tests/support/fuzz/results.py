@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from support.records import inputs, run_record
+from support.records import inputs, review_record, run_record
 
 from pytest_crbench.core.errors import InfraError, UsageError
 from pytest_crbench.core.model import Key, Verdict
@@ -26,12 +26,11 @@ from pytest_crbench.evaluation.run_record import (
 from pytest_crbench.reports.comparison import comparison_json, comparison_markdown, comparison_text
 from pytest_crbench.reports.markdown import markdown
 from pytest_crbench.reports.results import append_row, document, load_results, read_rows
-from pytest_crbench.reports.schema import ResultsFile
 from pytest_crbench.reports.table import table as lines_of
 from pytest_crbench.run import rundir, settings
 from pytest_crbench.statistics.compare import compare
 from pytest_crbench.statistics.gate import decide, make_gate
-from pytest_crbench.statistics.results import Results
+from pytest_crbench.statistics.results import Results, again, parted_row
 from pytest_crbench.text.plainjson import plain
 
 from .shapes import altered, anything, json_text, mutated, sometimes, table, wild
@@ -72,10 +71,23 @@ def _row(source: Source) -> Any:
             "arm": one_of("review", "human"), "status": one_of(*Status), "reason": text,
             "facets": table({"kind": _NAME, "category": _NAME, "dataset": text}), "check_digest": one_of("0", "1"),
             "keys": table({"review": text}), "environment": one_of(None, "e"), "sandbox": one_of("docker", "local", None),
-            "stop_reason": text, "durations": table({"review": _NUMBER, "tests": _NUMBER}),
+            "durations": table({"review": _NUMBER, "tests": _NUMBER}),
             "usage": table({"review": table({"prompt_tokens": _NUMBER, "cost": _NUMBER}), "revision": table({"cost": _NUMBER})}),
-            "review": table({"reviewer": text, "comments": _NUMBER, "outside_diff": _NUMBER, "duplicates": _NUMBER}),
+            "review": either(one_of(None, "a/b/review-1", "x"), table({"reviewer": text, "comments": _NUMBER, "outside_diff": _NUMBER, "duplicates": _NUMBER})),
             "warnings": listed(text, 2), "log": text,
+        },
+        40,
+    )  # fmt: skip
+    return maker(source)
+
+
+def _review(source: Source) -> Any:
+    maker = table(
+        {
+            "dataset": _NAME, "instance": _NAME, "repeat": whole(1, 3), "arm": one_of("review", "human"), "id": one_of("a/b/review-1", "x"),
+            "reviewer": text, "comments": _NUMBER, "noted": table({"skipped": _NUMBER}), "stop_reason": text,
+            "durations": table({"review": _NUMBER}), "usage": table({"review": table({"cost": _NUMBER})}),
+            "counts": table({"matching": table({"matched": _NUMBER, "comments": _NUMBER})}),
         },
         40,
     )  # fmt: skip
@@ -86,7 +98,7 @@ def _document(source: Source) -> Any:
     part = table({"name": text, "fingerprint": anything}, 30)
     maker = table(
         {
-            "verdicts": listed(_row, 4), "not_run": listed(_row, 2),
+            "verdicts": listed(_row, 4), "reviews": listed(_review, 3), "schema_version": whole(1, 2), "not_run": listed(_row, 2),
             "run": table({"name": text, "started": text, "reviewer": part, "agent": part, "sandbox": part, "repeats": whole(1, 2)}, 40),
         },
         40,
@@ -107,9 +119,13 @@ def _verdict(source: Source) -> Verdict:
         reason=name(),
         facets={"kind": name(), "category": name()},
         check_digest=name(),
-        durations={"review": source.below(99) / 7},
-        usage={"revision": {"prompt_tokens": source.below(1000), "cost": source.below(100) / 8}},
-        review={"reviewer": "r", "comments": source.below(9), "outside_diff": 0, "duplicates": 0},
+        durations={"tests": source.below(99) / 7},
+        review=review_record(
+            instance=(read := name()),
+            comments=len(read),
+            durations={"review": 2.5},
+            usage={"revision": {"prompt_tokens": 7, "cost": 0.125}},
+        ),
         warnings=(name(),),
     )
 
@@ -122,7 +138,7 @@ def _sound() -> dict[str, Any]:
         reason="",
         facets={"kind": "behavioral"},
         check_digest="0",
-        review={"reviewer": "r", "comments": 1},
+        review=review_record(reviewer="r", comments=1),
     )
     run = run_record(agent={"name": "y", "fingerprint": {"a": 1}})
     results = Results(run, (verdict,), {verdict.key: verdict.facets, Key("a", "b", "d"): {}})
@@ -167,10 +183,9 @@ def _read(raw: bytes, folder: Path) -> None:
             assert len(part) < 40 * len(raw) + 100_000
         json.dumps([comparison_json(found), decision.to_json()], allow_nan=False)
         written = json.dumps(document(results, decision), allow_nan=False)
-        ResultsFile.model_validate(json.loads(written))
         file.write_text(written)
-        again = load_results(file)
-        assert (again.verdicts, again.summary()) == (tuple(sorted_verdicts(results)), summary)
+        read = load_results(file)
+        assert (read.verdicts, read.summary()) == (tuple(sorted_verdicts(results)), summary)
 
 
 def sorted_verdicts(results: Results) -> list[Verdict]:
@@ -184,12 +199,15 @@ def _round_trip(verdicts: list[Verdict], folder: Path) -> None:
     results = Results(run_record(), tuple(verdicts), {v.key: v.facets for v in verdicts})
     file = folder / "results.json"
     file.write_text(json.dumps(document(results, None)))
-    again = load_results(file)
-    assert list(again.verdicts) == sorted_verdicts(results)
-    assert again.summary() == results.summary()
-    lines = folder / "results.jsonl"
+    read = load_results(file)
+    assert list(read.verdicts) == sorted_verdicts(results)
+    assert read.summary() == results.summary()
+    lines, reviews = folder / "results.jsonl", folder / "reviews.jsonl"
     lines.unlink(missing_ok=True)
+    reviews.unlink(missing_ok=True)
     for verdict in verdicts:
+        assert verdict.review is not None
+        append_row(reviews, verdict.review)
         append_row(lines, verdict)
     assert (read_rows(lines) if verdicts else []) == verdicts
 
@@ -204,8 +222,8 @@ def _read_lines(raw: bytes, folder: Path) -> None:
     file.write_bytes(raw)
     with refused(UsageError):
         for verdict in read_rows(file):
-            assert from_row(Verdict, to_row(verdict)) is not None
-    verdict = from_row(Verdict, _sound()["verdicts"][0])
+            assert again(to_row(verdict), verdict.review and to_row(verdict.review), "here") == verdict
+    verdict = from_row(Verdict, {**_sound()["verdicts"][0], "review": None})
     torn = not raw.endswith(b"\n")
     append_row(file, verdict)
     assert file.read_bytes().endswith(b"\n")
@@ -216,8 +234,10 @@ def _read_lines(raw: bytes, folder: Path) -> None:
 def _read_row(row: Any, _folder: Path) -> None:
     json.dumps(plain(row), allow_nan=False).encode()
     with refused(UsageError):
-        verdict = from_row(Verdict, row)
-        assert from_row(Verdict, json.loads(json.dumps(to_row(verdict)))) is not None
+        told, review = parted_row(plain(row))
+        verdict = again(told, review, "here")
+        rows = [to_row(verdict), verdict.review and to_row(verdict.review)]
+        assert again(*json.loads(json.dumps(rows)), "here") == verdict
 
 
 def _record(source: Source) -> Any:
