@@ -53,7 +53,7 @@ class InstantReviewer:
 class InstantAgent:
     """Has its patch ready."""
 
-    name, shareable, runs_on_clean_review, fingerprint = "instant", False, False, {"name": "instant"}
+    name, runs_on_clean_review, fingerprint = "instant", False, {"name": "instant"}
 
     def __init__(self, patch: bytes) -> None:
         self.patch = patch

@@ -56,7 +56,6 @@ def command_agent(text: str, *, cwd: Path, bounded: bool = False, **options: Any
 class CommandAgent:
     """Runs a program in a checkout of head and takes what it leaves there as the revision."""
 
-    shareable = False
     runs_on_clean_review = False
 
     def __init__(

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from ..core.errors import CrbenchError, InfraError
 from ..core.finding import Finding, missing, ok, warning
+from ..models.access import BASE_URL_VARIABLE, KEY_VARIABLES
 from ..text import urls
 from ..text.printable import printable
-from .load import BASE_URL_VARIABLE, KEY_VARIABLES, load
+from .load import load
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -34,7 +34,6 @@ class LlmAgent:
     """Edits the code by shell commands that a model asks for (see `loop.Conversation`)."""
 
     name = "llm"
-    shareable = True
     runs_on_clean_review = False
 
     def __init__(self, model: Model, bounds: Bounds) -> None:

@@ -1,26 +1,27 @@
-"""From ``--crbench-agent`` and its options to an agent; whatever is wrong is told before any work starts."""
+"""From ``--crbench-agent`` and its options to an agent; and the agents that ask neither model nor review."""
 
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..core.agent import AGENTS, AgentKind
 from ..core.errors import UsageError
-from ..models.access import BASE_URL_VARIABLE, KEY_VARIABLES
+from ..core.model import Revision
 from ..text.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..core.agent import Agent
+    from ..core.agent import Agent, AgentTask
+    from ..core.settings import Settings
     from ..models.access import Access
     from ..models.client import Model
     from ..models.conversation import Bounds
     from ..models.usage import Price
-
-__all__ = ["BASE_URL_VARIABLE", "KEY_VARIABLES", "AgentOptions", "load"]
 
 _POSITIVE = (
     *("timeout", "max_steps", "max_tokens", "max_cost", "command_timeout"),
@@ -75,14 +76,64 @@ class AgentOptions:
     version: str | None = None
     cwd: Path | None = None
 
+    @classmethod
+    def of(cls, settings: Settings, run: Path | None) -> AgentOptions:
+        """Return what the settings say about the coding agent; ``run`` holds the budget of the whole run."""
+        return cls(
+            timeout=settings.agent_timeout,
+            model=settings.model,
+            base_url=settings.base_url,
+            max_steps=settings.max_steps,
+            max_tokens=settings.max_tokens,
+            max_cost=settings.max_cost,
+            price=settings.price,
+            temperature=settings.temperature,
+            command_timeout=settings.agent_command_timeout,
+            cache=settings.cache,
+            ledger=run / "ledger.json" if run else None,
+            total_cost=settings.max_total_cost,
+            total_tokens=settings.max_total_tokens,
+            environment=settings.agent_env,
+            name=settings.agent_name,
+            version=settings.agent_version,
+        )
+
+
+class _Own(AgentKind):
+    """An agent of this package; ``word`` is what it is registered under."""
+
+    def __init__(self, word: str) -> None:
+        self.word = word
+
+    def make(self, argument: str, settings: Settings, run: Path | None) -> Agent:
+        return load(f"{self.word}:{argument}" if argument else self.word, AgentOptions.of(settings, run))
+
+
+LLM, SUGGESTIONS, REFERENCE, NONE, COMMAND = map(_Own, ("llm", "suggestions", "reference", "none", "cmd"))
+
+
+def find(spec: str, settings: Settings, run: Path | None) -> Agent:
+    """Return the agent that ``spec`` names, of ours or of another package.
+
+    Raises:
+        UsageError: an unknown agent, or whatever it lacks.
+    """
+    word, _, argument = spec.partition(":")
+    if word not in AGENTS:
+        raise _unknown(spec)
+    return AGENTS.use(word, lambda kind: kind.make(argument, settings, run))
+
 
 def load(spec: str, options: AgentOptions, environ: Mapping[str, str] | None = None) -> Agent:
-    """Return the agent that ``spec`` names; ``environ`` (default: the process's) holds the key.
+    """Return the agent of ours that ``spec`` names; ``environ`` (default: the process's) holds the key.
 
     Raises:
         UsageError: an unknown agent, missing model or key, or options that contradict one another.
     """
-    _check(options)
+    for name in _POSITIVE:
+        value = getattr(options, name)
+        if value is not None and not value > 0:
+            raise UsageError(f"the coding agent's {name} is {value}; it must be more than 0")
     is_command = spec.startswith("cmd:")
     if (options.name or options.version) and not is_command:
         raise UsageError(
@@ -101,37 +152,31 @@ def load(spec: str, options: AgentOptions, environ: Mapping[str, str] | None = N
 
         return SuggestionsAgent()
     if spec == "reference":
-        from .reference import ReferenceAgent
-
         return ReferenceAgent()
     if spec == "none":
-        from .reference import NoAgent
-
         return NoAgent()
-    if is_command:
-        from ..models.usage import Ledger
-        from .command import command_agent
+    if not is_command:
+        raise _unknown(spec)
+    from ..models.usage import Ledger
+    from .command import command_agent
 
-        return command_agent(
-            spec.removeprefix("cmd:"),
-            cwd=options.cwd or Path.cwd(),
-            timeout=options.timeout,
-            environment=options.environment,
-            name=options.name,
-            version=options.version,
-            bounded=options.total_tokens is not None or options.total_cost is not None,
-            ledger=Ledger(options.ledger, options.total_tokens, options.total_cost, price)
-            if options.ledger is not None
-            else None,
-        )
-    raise UsageError(f"--crbench-agent={printable(spec, 80)}: no such agent; choose one of {_AGENTS}")
+    return command_agent(
+        spec.removeprefix("cmd:"),
+        cwd=options.cwd or Path.cwd(),
+        timeout=options.timeout,
+        environment=options.environment,
+        name=options.name,
+        version=options.version,
+        bounded=options.total_tokens is not None or options.total_cost is not None,
+        ledger=Ledger(options.ledger, options.total_tokens, options.total_cost, price)
+        if options.ledger is not None
+        else None,
+    )
 
 
-def _check(options: AgentOptions) -> None:
-    for name in _POSITIVE:
-        value = getattr(options, name)
-        if value is not None and not value > 0:
-            raise UsageError(f"the coding agent's {name} is {value}; it must be more than 0")
+def _unknown(spec: str) -> UsageError:
+    known = ", ".join((_AGENTS, *AGENTS.foreign()))
+    return UsageError(f"--crbench-agent={printable(spec, 80)}: no such agent; choose one of {known}")
 
 
 def _price(options: AgentOptions) -> Price | None:
@@ -191,3 +236,41 @@ def _model(options: AgentOptions, price: Price | None, environ: Mapping[str, str
         )
     assert options.model is not None
     return access.model(options.model, temperature=options.temperature, extra_body=options.extra_body)
+
+
+WARNING = "reference agent: checks the harness only"
+
+
+class ReferenceAgent:
+    """The agent that knows the answer; every check must pass after it, whatever the review said."""
+
+    name = "reference"
+    runs_on_clean_review = True
+
+    def __init__(self) -> None:
+        self.fingerprint: Mapping[str, Any] = {"name": self.name, "version": 1}
+
+    def revise(self, task: AgentTask) -> Revision:
+        """Return the change from head to the fixed tree.
+
+        Raises:
+            AgentError: if the patch is too large.
+            InfraError: if the fixed tree cannot be fetched or the disk fails.
+        """
+        began = time.monotonic()
+        patch = task.capture(task.fixed().path)
+        return Revision(patch, self.name, "finished", (WARNING,), time.monotonic() - began)
+
+
+class NoAgent:
+    """The agent that makes the empty revision."""
+
+    name = "none"
+    runs_on_clean_review = False
+
+    def __init__(self) -> None:
+        self.fingerprint: Mapping[str, Any] = {"name": self.name, "version": 1}
+
+    def revise(self, task: AgentTask) -> Revision:
+        """Return the empty revision."""
+        return Revision(b"", self.name, "finished")

@@ -159,7 +159,6 @@ class SuggestionsAgent:
     """The coding agent that does what suggestions say to the letter."""
 
     name = "suggestions"
-    shareable = True
     runs_on_clean_review = False
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from .common import add_options, settings_of
 if TYPE_CHECKING:
     import argparse
 
-    from ..sandbox.settings import SandboxSettings
+    from ..core.sandbox import SandboxSettings
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
@@ -37,9 +37,9 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 def run(args: argparse.Namespace) -> int:
     """Clean, and say what was removed; the exit status."""
     from ..core.errors import UsageError
+    from ..core.sandbox import SandboxSettings
     from ..run.settings import bytes_of
     from ..sandbox.clean import clean
-    from ..sandbox.settings import SandboxSettings
 
     if args.keep is not None and (args.all or args.force):
         raise UsageError("--keep goes neither with --all nor with --force")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from .registry import Registry
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
 
     from .model import PullRequest, Review, Revision, Tree
     from .sandbox import Sandbox
+    from .settings import Settings
 
 
 @dataclass(frozen=True)
@@ -50,10 +53,6 @@ class Agent(Protocol):
         """All that decides what it does (name, version, model, prompts, limits), as plain JSON."""
 
     @property
-    def shareable(self) -> bool:
-        """Whether its revisions may be taken over by another run."""
-
-    @property
     def runs_on_clean_review(self) -> bool:
         """Whether it runs for a review without comments; if not, such a review is an empty revision."""
 
@@ -64,3 +63,36 @@ class Agent(Protocol):
             AgentError: if the agent itself failed.
             InfraError: if the model endpoint, the engine or the disk failed.
         """
+
+
+class AgentKind:
+    """Makes the agents of one word: ``--crbench-agent=WORD`` or ``WORD:ARGUMENT``. A subclass has ``make``.
+
+    Other packages register an instance in the group ``pytest_crbench.agents`` of their entry points; its name
+    there is the word.
+    """
+
+    def make(self, argument: str, settings: Settings, run: Path | None) -> Agent:
+        """Return the agent of what stands behind the colon ("" without one).
+
+        Called in every process of a run, and once before there is a run (``run`` is None): what is missing is
+        said there. ``run`` is the folder of the run.
+
+        Raises:
+            UsageError: for an argument that means nothing, or a missing package, program, model or key.
+        """
+        raise NotImplementedError
+
+
+AGENTS: Registry[AgentKind] = Registry(
+    "coding agent",
+    AgentKind,
+    "pytest_crbench.agents",
+    {
+        "llm": "agents.load:LLM",
+        "suggestions": "agents.load:SUGGESTIONS",
+        "reference": "agents.load:REFERENCE",
+        "none": "agents.load:NONE",
+        "cmd": "agents.load:COMMAND",
+    },
+)

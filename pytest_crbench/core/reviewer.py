@@ -7,14 +7,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..text.diffs import DiffMap
+from .registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from .enclosure import Enclosure
     from .model import Instance, PullRequest, Review, Tree
     from .sandbox import Sandbox
+    from .settings import Settings
 
 
 class Workspace(Protocol):
@@ -98,3 +101,48 @@ class Reviewer(Protocol):
             ReviewerError: crashed, timed out, unreadable or no output; ``reason`` says which.
             InfraError: if the machine, not the reviewer, failed.
         """
+
+
+class ReviewerKind:
+    """Makes the reviewers of one word: ``--crbench-reviewer=WORD`` or ``WORD:ARGUMENT``.
+
+    A subclass has ``make``. Other packages register an instance in the group ``pytest_crbench.reviewers`` of
+    their entry points; its name there is the word. A plain callable ``(PullRequest, workspace) -> comments``
+    can be registered there too, and is called in a process of its own.
+    """
+
+    #: Whether its reviewers start a program that can run in ``--crbench-reviewer-image``.
+    runs_program = False
+
+    def make(
+        self, argument: str, settings: Settings, run: Path | None, enclosure: Enclosure | None
+    ) -> Reviewer | str:
+        """Return the reviewer of what stands behind the colon ("" without one), or a spec that names it.
+
+        Called in every process of a run, and once before there is a run (``run`` is None): what is missing is
+        said there.
+
+        Args:
+            argument: what stands behind the colon.
+            settings: the options of the run.
+            run: the folder of the run.
+            enclosure: where a program runs, if not on the host; only where ``runs_program`` is true.
+
+        Raises:
+            UsageError: for an argument that means nothing, or a missing package, program, model or key.
+        """
+        raise NotImplementedError
+
+
+REVIEWERS: Registry[ReviewerKind] = Registry(
+    "reviewer",
+    ReviewerKind,
+    "pytest_crbench.reviewers",
+    {
+        "human": "reviewers.load:HUMAN",
+        "none": "reviewers.load:NONE",
+        "cmd": "reviewers.load:COMMAND",
+        "file": "reviewers.load:FILE",
+        "llm": "reviewers.load:LLM",
+    },
+)

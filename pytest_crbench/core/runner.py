@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
+
+from .registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -59,16 +61,21 @@ class Observation:
         )
 
 
-class Runner(Protocol):
-    """Runs the hidden test of one check."""
+class Runner:
+    """Runs the hidden test of one check. A subclass has ``name``, ``version`` and ``run``.
 
-    @property
-    def name(self) -> str:
-        """Name in an instance's ``runner``."""
+    Other packages register an instance in the group ``pytest_crbench.runners`` of their entry points.
+    """
+
+    #: Name in an instance's ``runner``, which is its name as an entry point.
+    name = ""
+    #: What the name of a test file ends with. A ``.py`` file must be one that Python can read.
+    suffix = ".py"
 
     @property
     def version(self) -> str:
         """Part of every verdict's key: results made by another way of running are not taken over."""
+        raise NotImplementedError
 
     def run(
         self,
@@ -83,9 +90,19 @@ class Runner(Protocol):
     ) -> Observation:
         """Apply a revision's files to the sandbox's tree and run the hidden test of ``check`` there.
 
+        Args:
+            sandbox: a fresh one that holds the tree.
+            check: its ``test`` is the source of the hidden test.
+            environment: of the instance.
+            tops: names of the top-level modules of the tree.
+            changed: files to write, after those of ``deleted`` are gone.
+            deleted: paths to remove, with the folders left empty.
+            timeout: seconds for the test.
+
         Raises:
             InfraError: if the sandbox fails; never for anything that the code under test does.
         """
+        raise NotImplementedError
 
     def steers(self, path: str, environment: Environment, installed: Collection[str] = ()) -> bool:
         """Whether a changed file could steer the test run itself and cannot be made inert.
@@ -95,3 +112,9 @@ class Runner(Protocol):
             environment: of the instance.
             installed: what `Observation.installed` was at head.
         """
+        return False
+
+
+RUNNERS: Registry[Runner] = Registry(
+    "test runner", Runner, "pytest_crbench.runners", {"pytest": "scoring.tests.pytest_runner:RUNNER"}
+)

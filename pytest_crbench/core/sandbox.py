@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .model import File as File  # noqa: TC001  (offered here at run time too)
+from .registry import Registry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -166,3 +167,54 @@ class Backend(Protocol):
 
     def reap(self, session: str | None = None) -> int:
         """Remove what a session left behind (None: every session whose processes are gone); how many."""
+
+
+def _silent(_line: str) -> None:
+    """Log nothing."""
+
+
+@dataclass(frozen=True)
+class SandboxSettings:
+    """Where the sandboxes of one invocation keep their things and how environments are built.
+
+    ``session`` is a random token of the invocation, put on every container and process. ``base_image`` may
+    hold ``{python}``, the minor version that an environment asks for. ``ca_bundle``, ``index_url`` and
+    ``extra_index_urls`` are used while environments are built and reach no image. ``build_timeout`` is in
+    seconds, for one environment. ``disk_budget`` is in bytes, over the cache's entries and our images (None:
+    no limit). ``hidden`` are folders that no sandbox may show, wherever they lie.
+    """
+
+    cache: Path
+    session: str
+    base_image: str = "python:3.11-slim"
+    ca_bundle: Path | None = None
+    index_url: str | None = None
+    extra_index_urls: tuple[str, ...] = ()
+    build_timeout: float = 1200.0
+    disk_budget: int | None = None
+    hidden: tuple[Path, ...] = ()
+    log: Callable[[str], None] = _silent
+
+
+class SandboxKind:
+    """Makes the backend of one word of ``--crbench-sandbox``. A subclass has ``make``.
+
+    Other packages register an instance in the group ``pytest_crbench.sandboxes`` of their entry points; its
+    name there is the word, and the ``name`` of its backend.
+    """
+
+    def make(self, settings: SandboxSettings) -> Backend:
+        """Return the backend; called in every process of a run.
+
+        Raises:
+            InfraError: if the engine does not answer.
+        """
+        raise NotImplementedError
+
+
+SANDBOXES: Registry[SandboxKind] = Registry(
+    "sandbox",
+    SandboxKind,
+    "pytest_crbench.sandboxes",
+    {"docker": "sandbox.choose:DOCKER", "local": "sandbox.choose:LOCAL"},
+)

@@ -81,6 +81,7 @@ class Settings:
     baseline: Path | None = None
     fail_if_regressed: str | None = None
     fail_on_miss: bool = False
+    report: tuple[str, ...] = ()
 
     @property
     def datasets(self) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ def open_dataset(spec: str) -> Dataset:
             f"({', '.join(bundled_names()) or 'none found'}) nor an existing folder. "
             "Name a folder that holds <id>/instance.toml, or one such <id> folder."
         )
-    dataset = DATASETS.get(kind).load(path)
+    dataset = DATASETS.use(kind, lambda found: found.load(path))
     register(secret for instance in dataset.instances for secret in in_text(instance.source.url or ""))
     return dataset
 

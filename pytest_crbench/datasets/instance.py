@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from pydantic import BaseModel, ValidationError
 
 from ..core.model import Artifact, Check, Environment, Instance, ReviewComment, Source
+from ..core.runner import RUNNERS
 from ..host import digest
 from ..text.printable import printable
 from .problems import Problems, words
@@ -30,6 +31,8 @@ from .schema import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from ..core.runner import Runner
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -190,6 +193,7 @@ def _comments(file: Path, data: InstanceFile, problems: Problems) -> list[str]:
     """Check what one field alone does not show; return the source of each hidden test."""
     seen: set[str] = set()
     tests: list[str] = []
+    runner = _runner(file, data.environment.runner, problems)
     for index, comment in enumerate(data.comment):
         key = f"comment[{index}]"
         if comment.id.casefold() in seen:
@@ -198,7 +202,7 @@ def _comments(file: Path, data: InstanceFile, problems: Problems) -> list[str]:
             )
         seen.add(comment.id.casefold())
         _check_place(file, key, comment, problems)
-        tests.append(_test(file, f"{key}.test", comment.test, problems) if comment.test else "")
+        tests.append(_test(file, f"{key}.test", comment.test, runner, problems) if comment.test else "")
         if comment.test and comment.kind is None:
             problems.add(
                 file, f"{key}.kind", words("nothing"), '"behavioral" or "structural", as it has a test'
@@ -227,13 +231,22 @@ def _check_place(file: Path, key: str, comment: CommentTable, problems: Problems
         )
 
 
-def _test(file: Path, key: str, name: str, problems: Problems) -> str:
+def _runner(file: Path, name: str, problems: Problems) -> Runner | None:
+    if name not in RUNNERS:
+        known = ", ".join(f'"{known}"' for known in RUNNERS.names())
+        problems.add(file, "environment.runner", name, f"one of {known}: install the package that has it")
+        return None
+    return RUNNERS.get(name)
+
+
+def _test(file: Path, key: str, name: str, runner: Runner | None, problems: Problems) -> str:
     folder = _real(file.parent)
     path = _real(folder / name)
     if not stays_inside(name) or not path.is_relative_to(folder):
         problems.add(file, key, name, "a file inside the instance's folder")
-    elif not name.endswith(".py"):
-        problems.add(file, key, name, "a Python file (.py), as the runner is pytest")
+    elif runner is not None and not name.endswith(runner.suffix):
+        kind = "a Python file (.py)" if runner.suffix == ".py" else f"a file *{runner.suffix}"
+        problems.add(file, key, name, f"{kind}, as the runner is {runner.name}")
     elif not _there(path, Path.is_file):
         problems.add(file, key, name, f"a file: there is no {printable(str(path))}")
     else:
@@ -244,7 +257,8 @@ def _test(file: Path, key: str, name: str, problems: Problems) -> str:
 def _test_source(file: Path, key: str, path: Path, problems: Problems) -> str:
     try:
         text = path.read_bytes().decode("utf-8")
-        ast.parse(text)
+        if path.suffix == ".py":
+            ast.parse(text)
     except OSError as error:
         problems.add(file, key, words(error.strerror or "a read error"), "a readable test file")
     except UnicodeDecodeError:

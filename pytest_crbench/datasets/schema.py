@@ -109,7 +109,9 @@ class EnvironmentTable(_Strict):
     """What the hidden tests need."""
 
     python: Specifier = Field(default=">=3.11", description='a version specifier such as ">=3.11"')
-    runner: Literal["pytest"] = Field(default="pytest", description='"pytest"')
+    runner: Slug = Field(
+        default="pytest", description='"pytest", or the name of a test runner that a package registers'
+    )
     import_roots: list[str] = Field(
         default=["."],
         min_length=1,

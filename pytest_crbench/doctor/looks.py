@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ..core.errors import UsageError
 from ..core.finding import Finding, Level, Probe, examine, missing, ok
 from ..core.scoring import SCORINGS
+from ..host.indexes import IndexSettings
 from ..run import assemble, programs
 from ..statistics.words import many
 from ..text.printable import printable
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
     from ..core.model import Dataset, Environment
+    from ..core.sandbox import SandboxSettings
     from ..core.settings import Settings
-    from ..sandbox.settings import SandboxSettings
 
 _MB = 1024**2
 #: About what a run takes, in bytes; measured on the bundled dataset.
@@ -126,6 +127,7 @@ class Examination:
 
     def _probes(self, needs: _Needs, scorings: Sequence[str]) -> list[Probe]:
         from ..agents import doctor as agents
+        from ..agents.load import AgentOptions
         from ..sandbox import doctor
 
         settings = self.settings
@@ -142,7 +144,7 @@ class Examination:
         if needs.executes:
             probes += self._sandbox_probes(needs)
         if revised and settings.agent == "llm" and settings.replay is None:
-            options = programs.agent_options(settings, None)
+            options = AgentOptions.of(settings, None)
             probes.append(
                 Probe(
                     "model",
@@ -162,7 +164,7 @@ class Examination:
             Probe("uv", doctor.look_at_uv, doctor.LIMIT, "Install it again: pip install uv"),
             Probe(
                 "package index",
-                lambda: sources.look_at_indexes(sandbox.indexes),
+                lambda: sources.look_at_indexes(IndexSettings.of(sandbox)),
                 sources.LIMIT,
                 "Check the network, DNS and HTTPS_PROXY, or name another index (--index-url)",
             ),

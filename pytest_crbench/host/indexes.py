@@ -18,7 +18,7 @@ import binascii
 import json
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,8 @@ from ..text.secrets import scrub
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from ..core.sandbox import SandboxSettings
 
 _INDEX = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
 _EXTRA = ("UV_INDEX", "UV_EXTRA_INDEX_URL", "PIP_EXTRA_INDEX_URL")
@@ -65,6 +67,11 @@ class IndexSettings:
         extra = dict.fromkeys(url for name in _EXTRA for url in _urls(values, name))
         return cls(index_url or next(iter(found), None), tuple(extra), ca_bundle or _bundle(values))
 
+    @classmethod
+    def of(cls, settings: SandboxSettings) -> IndexSettings:
+        """Return the indexes that environments of a sandbox are built from."""
+        return cls(settings.index_url, settings.extra_index_urls, settings.ca_bundle)
+
     def urls(self) -> tuple[str, ...]:
         """Return every index to ask, in order."""
         from pypi_simple import PYPI_SIMPLE_ENDPOINT
@@ -85,6 +92,17 @@ class IndexSettings:
         index = urls.redact(self.index_url) if self.index_url else None
         extra = tuple(urls.redact(url) for url in self.extra_index_urls)
         return f"IndexSettings({index!r}, {extra!r}, {str(self.ca_bundle) if self.ca_bundle else None!r})"
+
+
+def settings_from_environment(
+    settings: SandboxSettings, environ: Mapping[str, str] | None = None
+) -> SandboxSettings:
+    """Fill what the user did not give (CA bundle, indexes) from the variables of uv and pip."""
+    found = IndexSettings.from_environment(
+        environ, index_url=settings.index_url, ca_bundle=settings.ca_bundle
+    )
+    extra = settings.extra_index_urls or found.extra_index_urls
+    return replace(settings, ca_bundle=found.ca_bundle, index_url=found.index_url, extra_index_urls=extra)
 
 
 def _bundle(values: Mapping[str, str]) -> Path | None:

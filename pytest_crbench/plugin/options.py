@@ -37,9 +37,15 @@ GROUPS: dict[str, tuple[tuple[str, str, str, str], ...]] = {
             "how reviews are scored: tests (hidden tests), matching (to reference comments), or both with a "
             "comma (default: what each dataset was made for)",
         ),
-        ("agent", "value", "SPEC", "coding agent: llm (default), suggestions, reference, none, cmd:TEMPLATE"),
-        ("sandbox", "value", "KIND", "auto (default), docker or local"),
+        (
+            "agent",
+            "value",
+            "SPEC",
+            "coding agent: llm (default), suggestions, reference, none, cmd:TEMPLATE or a registered name",
+        ),
+        ("sandbox", "value", "KIND", "auto (default), docker, local or a registered name"),
         ("repeats", "value", "N", "evaluate each pull request N times (default 1)"),
+        ("report", "list", "NAME", "write another report at the end, which a package registers (repeatable)"),
         ("offline", "flag", "", "score without any repository: matching of reviews that were made elsewhere"),
     ),
     "code-review benchmark: gate": (

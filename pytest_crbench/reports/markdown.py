@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.errors import InfraError
+from ..core.report import Report
 from ..core.scoring import scoring_of
 from ..core.status import Status
 from ..statistics.intervals import LEVEL, METHOD
@@ -56,6 +57,19 @@ def markdown(
         files: where the files of the run are.
     """
     return "\n".join(_document(results, summaries, decision, files)) + "\n"
+
+
+class MarkdownReport(Report):
+    """``summary.md``."""
+
+    file = "summary.md"
+
+    def content(self, results: Results, decision: Decision, run: Path) -> str:
+        """Return `markdown`."""
+        return markdown(results, results.summaries, decision, files=str(run))
+
+
+REPORT = MarkdownReport()
 
 
 def append_step_summary(text: str, environ: Mapping[str, str] | None = None) -> Path | None:

@@ -10,9 +10,9 @@ from .. import __version__
 from ..core.errors import InfraError, UsageError
 from ..core.model import IDENTITY, Key, ReviewRecord, Verdict
 from ..core.records import from_row, to_row
+from ..core.report import Report
 from ..core.scoring import scoring_of
 from ..evaluation.run_record import of_lock_file
-from ..host.files import write_json
 from ..statistics.bootstrap import METHOD as AGREEMENT_METHOD
 from ..statistics.intervals import LEVEL, METHOD
 from ..statistics.results import Results, parted_row, reviews_of
@@ -75,13 +75,17 @@ def unmeasured_json(results: Results) -> list[dict[str, Any]]:
     return [to_row(one) for one in sorted(told)]
 
 
-def write_results(path: Path, results: Results, decision: Decision | None) -> None:
-    """Write ``results.json`` atomically.
+class JsonReport(Report):
+    """``results.json``: everything (docs/results-format.md)."""
 
-    Raises:
-        InfraError: if it cannot be written.
-    """
-    write_json(path, document(results, decision))
+    file = "results.json"
+
+    def content(self, results: Results, decision: Decision | None, run: Path) -> dict[str, Any]:
+        """Return `document`."""
+        return document(results, decision)
+
+
+REPORT = JsonReport()
 
 
 def load_results(path: Path) -> Results:

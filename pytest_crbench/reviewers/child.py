@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import OutsideFailure
 from ..core.model import PullRequest, Review, ReviewComment
+from ..core.reviewer import ReviewerKind
 from ..core.status import OUTSIDE_EXIT
 from ..text.printable import clean
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Exit status for a callable that is not there or cannot be called; 1 is left to what it raises itself.
 NOT_THERE = 3
+#: Exit status for a `ReviewerKind`, which is no callable itself.
+KIND = 4
 
 
 class NotThereError(Exception):
@@ -41,7 +44,7 @@ def main(arguments: Sequence[str]) -> int:
         print(error, file=sys.stderr)
         return NOT_THERE
     if command == "check":
-        return 0
+        return KIND if isinstance(reviewer, ReviewerKind) else 0
     try:
         said = reviewer(PullRequest(**request["pull_request"]), Path(request["workspace"]))
         document = native(said)
@@ -71,7 +74,7 @@ def find(spec: str) -> Callable[[PullRequest, Path], Any]:
         found = getattr(found, part)
     if inspect.isclass(found) or (inspect.isroutine(found) and not inspect.signature(found).parameters):
         found = found()
-    if not callable(found):
+    if not callable(found) and not isinstance(found, ReviewerKind):
         raise NotThereError(f"{spec!r} is a {type(found).__name__}, which cannot be called")
     return found  # type: ignore[no-any-return]
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..core.enclosure import Completed
+    from ..core.settings import Settings
 
 STDOUT, STDERR, OUT, RECORD = "review.stdout", "review.stderr", "review.out", "review.run.json"
 
@@ -223,19 +224,31 @@ class ReviewerOptions:
     environment: tuple[str, ...] = ()
     output_limit: int = 16 * 1024 * 1024
 
-    def check(self, formats: Sequence[str]) -> None:
+    @classmethod
+    def of(cls, settings: Settings) -> ReviewerOptions:
+        """Return what the settings say about the reviewer."""
+        return cls(
+            format=settings.review_format,
+            timeout=settings.reviewer_timeout,
+            exit_ok=settings.reviewer_exit_ok,
+            name=settings.reviewer_name,
+            version=settings.reviewer_version,
+            environment=settings.reviewer_env,
+        )
+
+    def check(self) -> None:
         """Check the options that have a fixed set of values.
 
         Raises:
             UsageError: naming the option and what it may be.
         """
-        if self.format not in formats:
+        if self.format not in formats.PARSERS:
             from difflib import get_close_matches
 
-            near = get_close_matches(self.format, formats, 1)
+            near = get_close_matches(self.format, formats.PARSERS, 1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise UsageError(
-                f"--crbench-review-format: {self.format!r} is none of {', '.join(formats)}.{hint}"
+                f"--crbench-review-format: {self.format!r} is none of {', '.join(formats.PARSERS)}.{hint}"
             )
         if not self.timeout > 0:
             raise UsageError(f"--crbench-reviewer-timeout: {self.timeout:g} is no number of seconds above 0")

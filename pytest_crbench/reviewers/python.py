@@ -91,8 +91,12 @@ class PythonReviewer:
             )
 
 
-def python_reviewer(name: str, spec: str, options: ReviewerOptions, cwd: Path) -> PythonReviewer:
+def python_reviewer(
+    name: str, spec: str, options: ReviewerOptions, cwd: Path, origin: str = ""
+) -> PythonReviewer | None:
     """Make the reviewer of a callable, after a look (in another process) whether it is there.
+
+    None: ``spec`` names a `ReviewerKind`. ``origin`` says where another package has registered it.
 
     Raises:
         UsageError: if it cannot be imported, or is nothing that can be called.
@@ -106,6 +110,8 @@ def python_reviewer(name: str, spec: str, options: ReviewerOptions, cwd: Path) -
             env=_environment(options, folder),
             timeout=min(options.timeout, _CHECK_TIMEOUT),
         )
+    if done.returncode == child.KIND:
+        return None
     if done.returncode == 0:
         # Exit statuses are those of our own child: that a linter may exit with 1 does not concern it.
         return PythonReviewer(options.name or name, spec, cwd, replace(options, exit_ok=(0,)))
@@ -117,6 +123,7 @@ def python_reviewer(name: str, spec: str, options: ReviewerOptions, cwd: Path) -
         f"--crbench-reviewer={name}: cannot use {spec!r}: {said}. It is imported as from {cwd}; it must be a "
         "callable (PullRequest, workspace) -> comments. For a program write cmd:PROGRAM ARGUMENTS. Variables "
         "that it needs are named with --crbench-reviewer-env."
+        + (f" It is {origin}: repair or uninstall that package." if origin else "")
     )
 
 

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from ..core.errors import CrbenchError, UsageError
+from ..core.errors import UsageError
 from ..core.scoring import SCORINGS, in_order
 from ..core.status import RERUN, Status
 from ..evaluation.context import Parts, Places
@@ -33,10 +33,9 @@ if TYPE_CHECKING:
     from ..core.agent import Agent
     from ..core.model import Dataset, Instance, Trees
     from ..core.reviewer import Reviewer
-    from ..core.sandbox import Backend
+    from ..core.sandbox import Backend, SandboxSettings
     from ..core.scoring import Decider
     from ..core.settings import Settings
-    from ..sandbox.settings import SandboxSettings
 
 #: Characters of a line in a log.
 _LOG_LINE = 4000
@@ -116,18 +115,7 @@ def make_deciders(settings: Settings, run: Path | None, scorings: Iterable[str])
     Raises:
         UsageError: if a package, a model's name or a key is missing.
     """
-    return {name: _decider(name, settings, run) for name in scorings}
-
-
-def _decider(name: str, settings: Settings, run: Path | None) -> Decider:
-    try:
-        return SCORINGS.get(name).decider(settings, run)
-    except CrbenchError:
-        raise
-    except Exception as error:
-        if name in SCORINGS.own:
-            raise
-        raise UsageError(f"scoring {name!r} failed: {type(error).__name__}: {error}") from error
+    return {name: SCORINGS.use(name, lambda scoring: scoring.decider(settings, run)) for name in scorings}
 
 
 def make_backend(settings: Settings, name: str, session: str, log: Callable[[str], None]) -> Backend:
@@ -138,12 +126,11 @@ def make_backend(settings: Settings, name: str, session: str, log: Callable[[str
         InfraError: if the named engine does not answer.
     """
     from ..host.indexes import registry_secrets
-    from ..sandbox import absent
-    from ..sandbox.choose import choose
+    from ..sandbox.choose import ABSENT, AbsentBackend, choose
 
     _check_cache(settings.cache)
-    if name == absent.NAME:
-        return absent.AbsentBackend()
+    if name == ABSENT:
+        return AbsentBackend()
     register(registry_secrets())
     return choose(name, sandbox_settings(settings, session, log))
 
@@ -170,8 +157,9 @@ def needed_sandbox(settings: Settings, reviewer: Reviewer, scorings: Iterable[st
 
 def sandbox_settings(settings: Settings, session: str, log: Callable[[str], None]) -> SandboxSettings:
     """Say what the settings, and the variables of package indexes, say about sandboxes."""
+    from ..core.sandbox import SandboxSettings
     from ..datasets import folder_of
-    from ..sandbox.settings import SandboxSettings, settings_from_environment
+    from ..host.indexes import settings_from_environment
 
     wanted = SandboxSettings(
         cache=settings.cache,

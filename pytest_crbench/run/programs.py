@@ -15,13 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
-    from ..agents.load import AgentOptions
     from ..core.agent import Agent, AgentTask
     from ..core.enclosure import Enclosure
     from ..core.model import Review, Revision
     from ..core.reviewer import Reviewer, ReviewTask
     from ..core.settings import Settings
-    from ..reviewers.host import ReviewerOptions
 
 
 def make_reviewer(
@@ -59,7 +57,9 @@ def as_reviewer(
         UsageError: if it is none of these, or the model's name or key is missing.
     """
     if isinstance(given, str):
-        return _named_reviewer(given, settings, make_enclosure(settings, session, image), run)
+        from ..reviewers.load import load
+
+        return load(given, settings, make_enclosure(settings, session, image), run)
     if settings.reviewer_image and not settings.replay and getattr(given, "enclosure", None) is None:
         raise UsageError(
             "--crbench-reviewer-image is for programs; the fixture crbench_reviewer returned one that runs "
@@ -72,28 +72,18 @@ def as_reviewer(
             f"the fixture crbench_reviewer returned {type(given).__name__}; return a Reviewer, a callable "
             "(PullRequest, workspace) -> comments, or a spec such as 'cmd:mytool …'"
         )
+    from ..reviewers.host import ReviewerOptions
     from ..reviewers.python import InProcessReviewer
 
-    return InProcessReviewer(given, _reviewer_options(settings))
-
-
-def _named_reviewer(spec: str, settings: Settings, enclosure: Enclosure | None, run: Path | None) -> Reviewer:
-    from ..reviewers.load import is_driven_by_model, load
-
-    if enclosure is None and is_driven_by_model(spec):
-        from ..reviewers.llm.load import make_llm_reviewer
-
-        return make_llm_reviewer(spec, settings, run)
-    return load(spec, _reviewer_options(settings), enclosure)
+    return InProcessReviewer(given, ReviewerOptions.of(settings))
 
 
 def make_enclosure(settings: Settings, session: str, image: str = "") -> Enclosure | None:
     """Return where a reviewer's program runs: None for the host. Asks no engine yet."""
     if settings.reviewer_image is None:
         return None
-    from ..core.sandbox import Limits
+    from ..core.sandbox import Limits, SandboxSettings
     from ..sandbox.enclosure import DockerEnclosure
-    from ..sandbox.settings import SandboxSettings
 
     return DockerEnclosure(
         settings.reviewer_image,
@@ -115,19 +105,6 @@ def reap_reviewers(settings: Settings, session: str, of: str | None = None) -> N
         enclosure.reap(of)
 
 
-def _reviewer_options(settings: Settings) -> ReviewerOptions:
-    from ..reviewers.host import ReviewerOptions
-
-    return ReviewerOptions(
-        format=settings.review_format,
-        timeout=settings.reviewer_timeout,
-        exit_ok=settings.reviewer_exit_ok,
-        name=settings.reviewer_name,
-        version=settings.reviewer_version,
-        environment=settings.reviewer_env,
-    )
-
-
 def make_agent(
     settings: Settings, run: Path | None, replay: Path | None = None, scorings: Iterable[str] = ("tests",)
 ) -> Agent:
@@ -139,7 +116,7 @@ def make_agent(
         UsageError: if it does not exist, or the model's name or key is missing.
     """
     if not any(SCORINGS.get(name).needs_agent for name in scorings):
-        from ..agents.reference import NoAgent
+        from ..agents.load import NoAgent
 
         return NoAgent()
     if replay is not None:
@@ -155,33 +132,9 @@ def as_agent(given: Agent | str, settings: Settings, run: Path | None) -> Agent:
     """
     if not isinstance(given, str):
         return given
-    from ..agents.load import load
+    from ..agents.load import find
 
-    return load(given, agent_options(settings, run))
-
-
-def agent_options(settings: Settings, run: Path | None) -> AgentOptions:
-    """Say what the settings say about the coding agent; ``run`` holds the budget of the whole run."""
-    from ..agents.load import AgentOptions
-
-    return AgentOptions(
-        timeout=settings.agent_timeout,
-        model=settings.model,
-        base_url=settings.base_url,
-        max_steps=settings.max_steps,
-        max_tokens=settings.max_tokens,
-        max_cost=settings.max_cost,
-        price=settings.price,
-        temperature=settings.temperature,
-        command_timeout=settings.agent_command_timeout,
-        cache=settings.cache,
-        ledger=run / "ledger.json" if run else None,
-        total_cost=settings.max_total_cost,
-        total_tokens=settings.max_total_tokens,
-        environment=settings.agent_env,
-        name=settings.agent_name,
-        version=settings.agent_version,
-    )
+    return find(given, settings, run)
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from ..core.errors import InfraError
+from ..core.errors import InfraError, UsageError
+from ..core.report import REPORTS
+from ..text.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from ..core.model import ReviewRecord, Verdict
@@ -17,6 +21,9 @@ if TYPE_CHECKING:
     from ..core.settings import Settings
     from ..statistics.gate import Decision, Gate
     from ..statistics.results import Results
+
+#: Names of files that another report may write.
+SIMPLE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 def make_gate(settings: Settings) -> Gate:
@@ -47,6 +54,8 @@ class RunFiles:
 
     run: Path
     tell: Callable[[str], None]
+    #: Reports of other packages that were asked for, by name.
+    more: tuple[str, ...] = ()
     lost: set[str] = field(default_factory=set)
 
     def verdict(self, verdict: Verdict) -> None:
@@ -68,15 +77,22 @@ class RunFiles:
         self._write("run.json", lambda path: write_run(path.parent, record))
 
     def reports(self, results: Results, decision: Decision) -> None:
-        """Write ``results.json`` and ``summary.md``, and append the latter to the job summary of GitHub."""
-        from ..host.files import write_atomic
-        from ..reports.markdown import append_step_summary, markdown
-        from ..reports.results import write_results
+        """Write every report, and append the Markdown one to the job summary of GitHub."""
+        from ..reports.markdown import append_step_summary
 
-        text = markdown(results, results.summaries, decision, files=str(self.run))
-        self._write("results.json", lambda path: write_results(path, results, decision))
-        self._write("summary.md", lambda path: write_atomic(path, text.encode()))
-        self._write("", lambda _path: append_step_summary(text, os.environ))
+        for name in dict.fromkeys((*REPORTS.own, *self.more)):
+            report = REPORTS.get(name)
+            try:
+                content = report.content(results, decision, self.run)
+                self._write(report.file, partial(_write, content=content))
+            except Exception as error:
+                if name in REPORTS.own:
+                    raise
+                self.tell(f"the report {name!r} failed: {type(error).__name__}: {printable(str(error), 300)}")
+                self.lost.add(report.file)
+            if name == "markdown":
+                summary = str(content)
+        self._write("", lambda _path: append_step_summary(summary, os.environ))
         if self.lost:
             names = ", ".join(sorted(name for name in self.lost if name))
             self.tell(f"incomplete in {self.run}: {names}. pytest --crbench-resume writes what is missing")
@@ -88,6 +104,32 @@ class RunFiles:
             if name not in self.lost:
                 self.tell(str(error))
             self.lost.add(name)
+
+
+def _write(path: Path, content: Any) -> None:
+    from ..host.files import write_atomic, write_json
+
+    if isinstance(content, str):
+        write_atomic(path, content.encode(errors="replace"))
+    else:
+        write_json(path, content)
+
+
+def check_reports(names: Iterable[str]) -> None:
+    """Look for reports by name before a run starts.
+
+    Raises:
+        UsageError: there is none, it cannot be loaded, or its file is one that a run has already.
+    """
+    taken = {"run.json", "results.jsonl", *(REPORTS.get(name).file for name in REPORTS.own)}
+    for name in dict.fromkeys(names):
+        file = REPORTS.get(name).file
+        if name not in REPORTS.own and (not SIMPLE.fullmatch(file) or file in taken):
+            raise UsageError(
+                f"the report {name!r} cannot be written: {printable(file, 80)!r} is no name of a file, or is "
+                "that of another file of the run. Correct the package that has it, or leave the report out"
+            )
+        taken.add(file)
 
 
 def table(results: Results, decision: Decision | None, files: str, width: int, misses: bool) -> list[str]:

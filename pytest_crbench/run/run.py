@@ -18,7 +18,7 @@ from ..statistics.gate import check_metrics, decide
 from ..statistics.results import Results
 from . import assemble, preflight, programs
 from .record import image_of, made_by, now, run_record
-from .reports import RunFiles, make_gate
+from .reports import RunFiles, check_reports, make_gate
 from .rundir import chosen_sandbox, find_run, hide_from_git, new_name
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ class Run:
         self._reviewer = reviewer
         self._say = say
         self.gate = make_gate(settings)
+        check_reports(settings.report)
         self.plan = plan_of(settings)
         self.invocation: assemble.Invocation | None = None
         self.files: RunFiles | None = None
@@ -140,7 +141,7 @@ class Run:
             scorings=scorings,
             secret=secrets.token_hex(32),
         )
-        self.files = RunFiles(self.invocation.run, self._say)
+        self.files = RunFiles(self.invocation.run, self._say, settings.report)
         return self.invocation
 
     @property

@@ -319,4 +319,5 @@ _CONVERT: dict[str, Callable[[str, Any], Any]] = {
     "fail_over": _texts,
     "baseline": _path,
     "fail_on_miss": _flag,
+    "report": _words,
 }

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from docker import APIClient
 
+    from ..core.sandbox import SandboxSettings
     from .engine import Ran
-    from .settings import SandboxSettings
 
 #: On every container and image of ours.
 LABEL = "crbench"

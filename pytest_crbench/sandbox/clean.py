@@ -16,7 +16,7 @@ from .disk import IMAGES
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from .settings import SandboxSettings
+    from ..core.sandbox import SandboxSettings
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from docker import APIClient
 
     from ..core.model import File
-    from ..core.sandbox import Limits
+    from ..core.sandbox import Limits, SandboxSettings
     from .engine import Ran
     from .image import Built
-    from .settings import SandboxSettings
 
 _GRACE = 2
 #: Seconds after the inner time-out at which the container itself is ended.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from docker import APIClient
 
-    from .settings import SandboxSettings
+    from ..core.sandbox import SandboxSettings
 
 #: The kind under which images are stamped, and the prefix of every name that we give.
 IMAGES, PREFIX = "images", "crbench-"

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from docker import APIClient
 
     from ..core.model import Environment, Tree
-    from ..core.sandbox import Limits
-    from .settings import SandboxSettings
+    from ..core.sandbox import Limits, SandboxSettings
 
 
 class DockerBackend:

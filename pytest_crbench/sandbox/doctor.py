@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import CrbenchError, InfraError
 from ..core.finding import Finding, missing, ok, warning
+from ..host.indexes import IndexSettings
 from ..host.space import room, size
 from ..text.printable import decode, printable
 from . import bubblewrap
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from docker import APIClient
 
-    from .settings import SandboxSettings
+    from ..core.sandbox import SandboxSettings
 
 #: Seconds for one call, for one command in a container, and for all of the container.
 _CALL = 8.0
@@ -199,11 +200,12 @@ def _pullable(client: APIClient, name: str, what: str, option: str) -> Finding:
 
 def _way_out(client: APIClient, settings: SandboxSettings, execute: Any) -> Finding:
     with reachable_index(client, settings, execute) as (_folder, env):
-        env["PIP_INDEX_URL"] = settings.indexes.urls()[0]
+        env["PIP_INDEX_URL"] = IndexSettings.of(settings).urls()[0]
         asked = execute(["python3", "-I", "-c", _ASK], _COMMAND, env)
     if asked.returncode == 0:
         return ok("container network", "a build container reaches the package index")
-    said = settings.indexes.redact(printable(decode(asked.stderr).strip() or "no answer in time", 200))
+    answer = printable(decode(asked.stderr).strip() or "no answer in time", 200)
+    said = IndexSettings.of(settings).redact(answer)
     advice = "Check the engine's DNS and proxy settings, HTTPS_PROXY and the CA bundle: builds use them"
     return missing("container network", f"a build container does not reach the package index: {said}", advice)
 

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 
     from docker import APIClient
 
-    from ..core.sandbox import Limits
+    from ..core.sandbox import Limits, SandboxSettings
     from .engine import Ran
-    from .settings import SandboxSettings
 
 #: Who holds the container open: neither root nor the program's user, so that the program cannot end it.
 _KEEPERS = (65534, 65533)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from docker import APIClient
 
     from ..core.model import Tree
-    from .settings import SandboxSettings
+    from ..core.sandbox import SandboxSettings
 
 #: Raise when the templates or the steps below change what an image holds.
 RECIPE = 1

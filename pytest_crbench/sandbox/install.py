@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from docker import APIClient
 
     from ..core.model import Tree
+    from ..core.sandbox import SandboxSettings
     from .build import Execute
     from .engine import Ran
-    from .settings import SandboxSettings
 
 USER_LABEL = "crbench.uid"
 _TAIL = 3000

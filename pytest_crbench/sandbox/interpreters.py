@@ -24,7 +24,7 @@ from .uv import build_failure, redact
 if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet
 
-    from .settings import SandboxSettings
+    from ..core.sandbox import SandboxSettings
 
 #: Minor versions that ``{python}`` in a base image's name can become: those that the runner's pins support.
 _MINORS = range(9, 16)

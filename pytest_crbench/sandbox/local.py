@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from ..core.model import Environment, Tree
-    from ..core.sandbox import Limits
-    from .settings import SandboxSettings
+    from ..core.sandbox import Limits, SandboxSettings
 
 #: Raise when the way an environment is built changes what it holds.
 RECIPE = 1

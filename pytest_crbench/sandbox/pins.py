@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ..core.errors import InfraError
 from ..host import digest, trees
 from ..host.files import locked, write_json
+from ..host.indexes import IndexSettings
 from ..text import plainjson
 from ..text.printable import decode, printable
 from . import uv
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from subprocess import CompletedProcess
 
     from ..core.model import Environment
+    from ..core.sandbox import SandboxSettings
     from .interpreters import Interpreter
-    from .settings import SandboxSettings
 
 #: What runs the hidden tests, in every environment. Fixed: an old date (``as_of``) would give a pytest that
 #: does not run on the interpreter, so these are exempt from it.
@@ -51,7 +52,7 @@ def resolve(wanted: Environment, interpreter: Interpreter, settings: SandboxSett
         "as_of": wanted.as_of,
         "python": interpreter.version,
         "platform": interpreter.platform,
-        "index": settings.indexes.public(),
+        "index": IndexSettings.of(settings).public(),
     }
     key = digest.of(question)
     known = settings.cache / "pins" / f"{key}.json"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from docker import APIClient
 
-    from .settings import SandboxSettings
+    from ..core.sandbox import SandboxSettings
 
 #: The folder in the container that holds what the program is given.
 ROOT = "/pr"

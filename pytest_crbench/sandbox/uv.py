@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 from ..core.errors import InfraError
 from ..host.eviction import Uses
+from ..host.indexes import IndexSettings
 from ..text.secrets import scrub
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from .settings import SandboxSettings
+    from ..core.sandbox import SandboxSettings
 
 
 #: Variables of the host that decide how the network and the index are reached; nothing else is passed on.
@@ -79,7 +80,7 @@ def redact(text: str, settings: SandboxSettings) -> str:
     """Remove the credentials of indexes and proxies from what a tool printed."""
     proxies = [value for name, value in _passed(_NETWORK).items() if name.lower() != "no_proxy"]
     passwords = [value for name, value in _logins().items() if name.endswith("_PASSWORD")]
-    return scrub(settings.indexes.redact(text, *proxies), passwords, shortest=1)
+    return scrub(IndexSettings.of(settings).redact(text, *proxies), passwords, shortest=1)
 
 
 def build_failure(said: str) -> str:

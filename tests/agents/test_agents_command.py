@@ -391,10 +391,9 @@ def test_a_credential_in_the_command_line_is_not_in_the_fingerprint(monkeypatch:
     assert agent.fingerprint["template"] == "sh --token=[redacted]"
 
 
-def test_a_command_is_never_shared_between_runs() -> None:
+def test_a_command_is_named_after_its_program() -> None:
     agent = load("cmd:sh -c true", AgentOptions(timeout=5.0))
     assert isinstance(agent, CommandAgent)
-    assert not agent.shareable
     assert agent.name == "cmd:sh"
     assert agent.fingerprint["template"] == "sh -c true"
     json.dumps(dict(agent.fingerprint))

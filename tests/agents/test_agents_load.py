@@ -136,18 +136,18 @@ def test_what_decides_nothing_is_not_in_the_fingerprint(options: dict[str, Any])
 
 
 @pytest.mark.parametrize(
-    ("spec", "shareable", "on_clean"),
+    ("spec", "on_clean"),
     [
-        ("llm", True, False),
-        ("suggestions", True, False),
-        ("reference", True, True),
-        ("none", True, False),
-        ("cmd:sh -c true", False, False),
+        ("llm", False),
+        ("suggestions", False),
+        ("reference", True),
+        ("none", False),
+        ("cmd:sh -c true", False),
     ],
 )
-def test_what_the_harness_may_do_with_an_agent(spec: str, shareable: bool, on_clean: bool) -> None:
+def test_what_the_harness_may_do_with_an_agent(spec: str, on_clean: bool) -> None:
     agent = load(spec, AgentOptions(model="m"), {"OPENAI_API_KEY": KEY})
-    assert (agent.shareable, agent.runs_on_clean_review) == (shareable, on_clean)
+    assert agent.runs_on_clean_review == on_clean
     assert agent.fingerprint["name"] == agent.name
 
 

@@ -12,11 +12,11 @@ from support.openai_server import OpenAIServer, answer, run
 
 from pytest_crbench.agents.llm import LlmAgent
 from pytest_crbench.core.model import Environment, ReviewComment
-from pytest_crbench.core.sandbox import Limits
+from pytest_crbench.core.sandbox import Limits, SandboxSettings
+from pytest_crbench.host.indexes import settings_from_environment
 from pytest_crbench.models.client import Model
 from pytest_crbench.models.conversation import Bounds
 from pytest_crbench.sandbox.choose import choose
-from pytest_crbench.sandbox.settings import SandboxSettings, settings_from_environment
 from pytest_crbench.workspace.repository import build
 from pytest_crbench.workspace.revision import changes
 

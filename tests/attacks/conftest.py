@@ -14,8 +14,9 @@ import pytest
 from support.arena import Arena, Plain
 from support.reach import KEYS, Place, Savanna, agents_place, reviewers_place
 
+from pytest_crbench.core.sandbox import SandboxSettings
+from pytest_crbench.host.indexes import settings_from_environment
 from pytest_crbench.sandbox.choose import choose
-from pytest_crbench.sandbox.settings import SandboxSettings, settings_from_environment
 
 BASE_IMAGE = os.environ.get("CRBENCH_TEST_BASE_IMAGE", "crbench-base:bookworm")
 

@@ -55,7 +55,6 @@ class Writes:
     error: StageError | OutsideFailure | None = None
     calls: list[int] = field(default_factory=list)
     name: str = "writes"
-    shareable: bool = False
     runs_on_clean_review: bool = False
     stop_reason: str = "finished"
 

@@ -58,14 +58,7 @@ LINES = Lines()
 
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    install(
-        tmp_path / "site",
-        monkeypatch,
-        "lines_kind",
-        KIND,
-        "pytest_crbench.datasets",
-        "lines = lines_kind:LINES",
-    )
+    install(tmp_path / "site", monkeypatch, "lines_kind", KIND, ("datasets", "lines = lines_kind:LINES"))
     file = tmp_path / "reviews.txt"
     file.write_text("one|a.py|3|too slow\none|a.py|9|too fast\ntwo|b.py|1|wrong\n")
     return file

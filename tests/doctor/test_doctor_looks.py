@@ -16,9 +16,9 @@ from support.openai_server import OpenAIServer
 from pytest_crbench.agents.doctor import look_at_model
 from pytest_crbench.agents.load import AgentOptions
 from pytest_crbench.core.finding import Finding, Level
+from pytest_crbench.core.sandbox import SandboxSettings
 from pytest_crbench.host.indexes import IndexSettings
 from pytest_crbench.sandbox.doctor import Wanted, look_at_docker, look_at_local
-from pytest_crbench.sandbox.settings import SandboxSettings
 from pytest_crbench.sources.doctor import look_at_indexes
 
 if TYPE_CHECKING:

@@ -16,8 +16,9 @@ from support.wheels import wheel
 
 from pytest_crbench.core.errors import InfraError
 from pytest_crbench.core.model import Environment
+from pytest_crbench.core.sandbox import SandboxSettings
+from pytest_crbench.host.indexes import settings_from_environment
 from pytest_crbench.sandbox.choose import choose
-from pytest_crbench.sandbox.settings import SandboxSettings, settings_from_environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -17,6 +17,7 @@ from pytest_crbench.core.errors import InfraError, UsageError
 from pytest_crbench.core.model import Environment
 from pytest_crbench.core.records import from_row, to_row
 from pytest_crbench.core.run_record import EnvironmentInfo, Inputs, PackageInfo
+from pytest_crbench.core.sandbox import SandboxSettings
 from pytest_crbench.core.settings import Settings
 from pytest_crbench.evaluation.run_record import (
     check_replayable,
@@ -29,7 +30,6 @@ from pytest_crbench.evaluation.run_record import (
 from pytest_crbench.run import assemble, preflight, programs
 from pytest_crbench.run.record import run_inputs
 from pytest_crbench.sandbox.local import LocalBackend
-from pytest_crbench.sandbox.settings import SandboxSettings
 from pytest_crbench.statistics.deviations import deviations
 
 

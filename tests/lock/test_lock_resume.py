@@ -177,7 +177,6 @@ from pytest_crbench.core.model import Revision
 
 class Idle:
     name = "idle"
-    shareable = False
     runs_on_clean_review = False
     fingerprint = {"name": "idle", "version": VERSION}
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 from uv import find_uv_bin
 
-from pytest_crbench.sandbox.settings import SandboxSettings, settings_from_environment
+from pytest_crbench.core.sandbox import SandboxSettings
+from pytest_crbench.host.indexes import settings_from_environment
 from pytest_crbench.sandbox.uv import uv_environment
 
 if TYPE_CHECKING:

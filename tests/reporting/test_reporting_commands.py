@@ -11,8 +11,9 @@ from report_runs import broken, run_of, verdicts
 
 from pytest_crbench.commands import compare, gate, tables
 from pytest_crbench.core.status import Status
+from pytest_crbench.host.files import write_json
 from pytest_crbench.reports.markdown import markdown
-from pytest_crbench.reports.results import document, load_results, write_results
+from pytest_crbench.reports.results import document, load_results
 from pytest_crbench.reports.table import table
 from pytest_crbench.statistics.gate import decide, make_gate
 
@@ -33,7 +34,7 @@ def crbench(*argv: object) -> int:
 
 
 def saved(folder: Path, name: str, results: Results) -> Path:
-    write_results(folder / name / "results.json", results, None)
+    write_json(folder / name / "results.json", document(results, None))
     return folder / name
 
 

@@ -14,8 +14,9 @@ from report_runs import broken, run_of, verdicts
 from pytest_crbench.core.errors import InfraError, UsageError
 from pytest_crbench.core.model import Key, Verdict
 from pytest_crbench.core.status import Status
+from pytest_crbench.host.files import write_json
 from pytest_crbench.reports.markdown import markdown
-from pytest_crbench.reports.results import append_row, document, load_results, read_rows, write_results
+from pytest_crbench.reports.results import append_row, document, load_results, read_rows
 from pytest_crbench.reports.schema import json_schema
 from pytest_crbench.reports.table import table
 from pytest_crbench.statistics.gate import decide, make_gate
@@ -77,7 +78,7 @@ def test_schema_refuses_what_is_wrong() -> None:
 def test_round_trip(tmp_path: Path) -> None:
     results = mixed()
     summary = results.summary()
-    write_results(tmp_path / "results.json", results, None)
+    write_json(tmp_path / "results.json", document(results, None))
     for place in (tmp_path, tmp_path / "results.json"):
         again = load_results(place)
         assert sorted(again.verdicts, key=str) == sorted(results.verdicts, key=str)
@@ -101,7 +102,7 @@ def test_a_gate_over_the_file_decides_like_the_run(tmp_path: Path) -> None:
     summary = results.summary()
     gate = make_gate(fail_under=["0.25", "@kind=structural:0.1"], min_coverage="0.8")
     decision = decide(gate, summary, results)
-    write_results(tmp_path / "results.json", results, decision)
+    write_json(tmp_path / "results.json", document(results, decision))
     again = load_results(tmp_path)
     assert decide(gate, again.summary(), again) == decision
 

@@ -12,7 +12,8 @@ from support.records import run_record
 from pytest_crbench.cli import main as crbench
 from pytest_crbench.core.model import IDENTITY, Review, ReviewComment, Verdict
 from pytest_crbench.core.status import Status
-from pytest_crbench.reports.results import write_results
+from pytest_crbench.host.files import write_json
+from pytest_crbench.reports.results import document
 from pytest_crbench.reports.tables_tests import hidden_test_tables
 from pytest_crbench.statistics.results import Results
 
@@ -44,7 +45,7 @@ def run(data: Path, folder: Path, name: str, said: list[str], **fingerprint: str
     found = offline(folder, Says(lambda _: Review(comments, "says")), dataset=[f"aacr:{data}"])
     part = {"name": name, "fingerprint": fingerprint}
     record = run_record(name=name, reviewer=part)
-    write_results(folder / "results.json", Results(record, found.verdicts, found.planned), None)
+    write_json(folder / "results.json", document(Results(record, found.verdicts, found.planned), None))
     return folder
 
 
@@ -102,7 +103,7 @@ def test_rows_that_cannot_be_compared_are_told(
 def test_runs_without_a_scoring_in_common_have_no_table(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_results(tmp_path / "results.json", Results(run_record(), ()), None)
+    write_json(tmp_path / "results.json", document(Results(run_record(), ()), None))
     assert crbench(["tables", str(tmp_path)]) == 2
     assert "has no measurement" in capsys.readouterr().err
     matched = run(data, tmp_path / "first", "a", ["The price is wrong."])
@@ -183,7 +184,7 @@ def hidden(folder: Path, place: int, name: str) -> Path:
     planned = {v.key: v.facets for v in verdicts}
     record = run_record(name=name, reviewer={"name": name})
     folder.mkdir()
-    write_results(folder / "results.json", Results(record, verdicts, planned), None)
+    write_json(folder / "results.json", document(Results(record, verdicts, planned), None))
     return folder
 
 

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.reviewing import given
 
 from pytest_crbench.core.errors import ReviewerError
 from pytest_crbench.core.model import Check, ReviewComment
-from pytest_crbench.reviewers.load import ReviewerOptions, load
+from pytest_crbench.reviewers.load import load
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +45,7 @@ def test_human_bare_gives_no_answer_away(project: Any, tmp_path: Path) -> None:
 
 
 def test_none_is_clean_whatever_the_options_for_others(project: Any, tmp_path: Path) -> None:
-    reviewer = load("none", ReviewerOptions(version="1", environment=("X",)))
+    reviewer = load("none", given(version="1", environment=("X",)))
     assert reviewer.review(with_comments(project.task(tmp_path), ONE)).comments == ()
     assert not reviewer.shareable
 

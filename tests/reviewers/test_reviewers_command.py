@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.reviewing import loaded
 
 from pytest_crbench.core.errors import InfraError, ReviewerError, UsageError
-from pytest_crbench.reviewers.load import ReviewerOptions, load
+from pytest_crbench.reviewers.load import load
 
 COMMENT = '{"comments": [{"path": "app/core.py", "line": 6, "body": "Use is."}]}'
 
@@ -26,7 +27,7 @@ def script(tmp_path: Path) -> Any:
         program.parent.mkdir(exist_ok=True)
         program.write_text(f"#!{os.sys.executable}\nimport os, sys, json, time, subprocess\n{body}\n")  # type: ignore[attr-defined]
         program.chmod(0o755)
-        return load(f"cmd:'{program}' {arguments}", ReviewerOptions(**{"format": "native", **options}))
+        return loaded(f"cmd:'{program}' {arguments}", **options)
 
     return make
 

@@ -12,12 +12,12 @@ import docker
 import pytest
 from support.images import BASE_IMAGE, image, packed
 from support.registry import registry
+from support.reviewing import given, loaded
 
 from pytest_crbench.core.errors import InfraError, ReviewerError, UsageError
-from pytest_crbench.core.sandbox import Limits
-from pytest_crbench.reviewers.load import ReviewerOptions, load
+from pytest_crbench.core.sandbox import Limits, SandboxSettings
+from pytest_crbench.reviewers.load import load
 from pytest_crbench.sandbox.enclosure import DockerEnclosure
-from pytest_crbench.sandbox.settings import SandboxSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,8 +47,7 @@ class Place:
     ) -> Review:
         """Run ``sh -c script`` and assert that its container is gone."""
         enclosure = self.enclosure(name, limits=limits or Limits())
-        wanted = ReviewerOptions(**{"format": "native", "timeout": 60.0, **options})
-        reviewer = load(f"cmd:sh -c {shlex.quote(script)}", wanted, enclosure)
+        reviewer = loaded(f"cmd:sh -c {shlex.quote(script)}", enclosure, **{"timeout": 60.0, **options})
         try:
             return reviewer.review(self.project.task(self.folder / "run"))
         finally:
@@ -143,7 +142,7 @@ def test_it_cannot_make_its_failure_look_like_the_engines(place: Place) -> None:
 
 
 def test_a_container_that_somebody_else_ends_is_nobodys_score(place: Place) -> None:
-    reviewer = load("cmd:sleep 60", ReviewerOptions(timeout=60.0), place.enclosure())
+    reviewer = load("cmd:sleep 60", given(timeout=60.0), place.enclosure())
 
     def log(line: str) -> None:
         place.project.logged.append(line)
@@ -213,7 +212,7 @@ def test_the_images_own_user_and_variables_are_kept_and_its_entrypoint_is_not(pl
         )
         assert review.comments == ()
         assert place.kept("stderr") == "tool\nfast\nmine"
-        said = load("cmd:mytool", ReviewerOptions(), place.enclosure(name)).fingerprint["image"]
+        said = load("cmd:mytool", given(), place.enclosure(name)).fingerprint["image"]
         assert said == {
             "name": name,
             "id": place.client.inspect_image(name)["Id"],
@@ -248,7 +247,7 @@ def test_what_cannot_run_is_told_before_any_work(
 ) -> None:
     def check(name: str) -> None:
         with pytest.raises(UsageError) as caught:
-            load(spec, ReviewerOptions(), place.enclosure(name))
+            load(spec, given(), place.enclosure(name))
         assert said in str(caught.value)
         assert place.containers() == []
 
@@ -263,20 +262,20 @@ def test_an_image_that_is_not_here_is_pulled_and_then_pinned(place: Place) -> No
     with registry(packed({"/bin/tool": "a tool without a system"})) as (name, asked):
         try:
             with pytest.raises(UsageError, match="the image has no `sleep`"):
-                load("cmd:tool", ReviewerOptions(), place.enclosure(name))
+                load("cmd:tool", given(), place.enclosure(name))
             assert any("/manifests/1" in path for path in asked)
             assert place.client.inspect_image(name)["Id"]
         finally:
             place.client.remove_image(name, force=True)
     with pytest.raises(UsageError, match="is not here and cannot be pulled") as caught:
-        load("cmd:tool", ReviewerOptions(), place.enclosure(name))
+        load("cmd:tool", given(), place.enclosure(name))
     assert "--crbench-reviewer-image" in str(caught.value)
 
 
 def test_no_engine_is_told_before_any_work(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{place.folder}/none.sock")
     with pytest.raises(UsageError, match="no Docker engine answers") as caught:
-        load("cmd:sh", ReviewerOptions(), place.enclosure())
+        load("cmd:sh", given(), place.enclosure())
     assert "leave out --crbench-reviewer-image" in str(caught.value)
 
 
@@ -287,7 +286,7 @@ def test_a_name_that_moves_during_a_run_changes_nothing(place: Place) -> None:
         place.client.tag(first, f"{repository}-kept", tag)
         place.client.tag(second, repository, tag, force=True)
         try:
-            reviewer = load("cmd:mytool", ReviewerOptions(), place.enclosure(first, pinned=pinned))
+            reviewer = load("cmd:mytool", given(), place.enclosure(first, pinned=pinned))
             assert reviewer.fingerprint["image"]["id"] == pinned
             assert reviewer.review(place.project.task(place.folder / "run")).comments == ()
         finally:

@@ -12,14 +12,18 @@ from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.reviewing import given
 
 from pytest_crbench.core.errors import InfraError, ReviewerError, UsageError
-from pytest_crbench.reviewers import load as loading
-from pytest_crbench.reviewers.load import ReviewerOptions, load
+from pytest_crbench.core.reviewer import REVIEWERS
+from pytest_crbench.reviewers.host import ReviewerOptions
+from pytest_crbench.reviewers.load import load
 from pytest_crbench.reviewers.python import InProcessReviewer
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pytest_crbench.core.settings import Settings
 
 MODULE = """
 import os, subprocess, sys, time
@@ -128,7 +132,7 @@ def test_a_factory_is_called_and_an_empty_list_is_clean(module: Path, project: A
     ],
 )
 def test_failures(name: str, reason: str, kept: str, module: Path, project: Any, tmp_path: Path) -> None:
-    reviewer = load(f"vendor_review:{name}", ReviewerOptions(timeout=3.0, exit_ok=(0, 1)))
+    reviewer = load(f"vendor_review:{name}", given(timeout=3.0, exit_ok=(0, 1)))
     began = time.monotonic()
     with pytest.raises(ReviewerError) as caught:
         reviewer.review(project.task(tmp_path / "run"))
@@ -141,7 +145,7 @@ def test_the_traceback_is_kept_without_the_key(
     module: Path, project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("API_KEY", "sk-123456789")
-    reviewer = load("vendor_review:raises", ReviewerOptions(environment=("API_KEY",)))
+    reviewer = load("vendor_review:raises", given(environment=("API_KEY",)))
     with pytest.raises(ReviewerError) as caught:
         reviewer.review(project.task(tmp_path / "run"))
     text = (tmp_path / "run/review.stderr").read_text()
@@ -160,8 +164,8 @@ def test_an_outside_failure(
     monkeypatch.syspath_prepend(module)
     monkeypatch.delitem(sys.modules, "vendor_review", raising=False)
     function = getattr(importlib.import_module("vendor_review"), name)
-    spec, options = f"vendor_review:{name}", ReviewerOptions(environment=("API_KEY",))
-    reviewer = InProcessReviewer(function, options) if here else load(spec, options)
+    spec, options = f"vendor_review:{name}", given(environment=("API_KEY",))
+    reviewer = InProcessReviewer(function, ReviewerOptions.of(options)) if here else load(spec, options)
     with pytest.raises(InfraError, match="429 for") as caught:
         reviewer.review(project.task(tmp_path / "run"))
     assert caught.value.reason == "reviewer-outside"
@@ -215,12 +219,12 @@ def test_what_names_nothing(spec: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (ReviewerOptions(format="sarf"), "Did you mean 'sarif'?"),
-        (ReviewerOptions(timeout=0), "--crbench-reviewer-timeout"),
-        (ReviewerOptions(environment=("=b",)), "names no variable"),
+        (given(format="sarf"), "Did you mean 'sarif'?"),
+        (given(timeout=0), "--crbench-reviewer-timeout"),
+        (given(environment=("=b",)), "names no variable"),
     ],
 )
-def test_bad_options(options: ReviewerOptions, said: str) -> None:
+def test_bad_options(options: Settings, said: str) -> None:
     with pytest.raises(UsageError) as caught:
         load("none", options)
     assert said in str(caught.value)
@@ -229,8 +233,8 @@ def test_bad_options(options: ReviewerOptions, said: str) -> None:
 def test_registered_reviewers(
     module: Path, project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    entry = EntryPoint("vendor", "vendor_review:comments", loading.GROUP)
-    monkeypatch.setattr(loading, "_entry_points", lambda: {"vendor": entry})
+    entry = EntryPoint("vendor", "vendor_review:comments", REVIEWERS.group)
+    monkeypatch.setattr(REVIEWERS, "_foreign", {"vendor": [entry]})
     reviewer = load("vendor")
     assert reviewer.name == "vendor"
     assert len(reviewer.review(project.task(tmp_path / "run")).comments) == 2

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.reviewing import given
 
 from pytest_crbench.reviewers.formats import PARSERS, HeadFiles, ParseContext, Unreadable, parse
-from pytest_crbench.reviewers.load import ReviewerOptions, load
+from pytest_crbench.reviewers.load import load
 
 if TYPE_CHECKING:
     from pytest_crbench.core.model import ReviewComment
@@ -149,7 +150,7 @@ def test_ruff_run_here(format: str, project: Any, tmp_path: Path) -> None:
     written = "rdjson" if format == "rdjson" else "sarif"
     reviewer = load(
         f"cmd:ruff check --isolated --no-cache --select=E,F --output-format={written} {{workspace}}",
-        ReviewerOptions(format=format, exit_ok=(0, 1), version="x"),
+        given(format=format, exit_ok=(0, 1), version="x"),
     )
     review = reviewer.review(project.task(tmp_path / "run"))
     own = ruff_json(project.root)
@@ -180,7 +181,7 @@ def test_ruff_findings_are_a_crash_unless_exit_1_is_fine(project: Any, tmp_path:
 
 
 def test_bandit_run_here(project: Any, tmp_path: Path) -> None:
-    reviewer = load("cmd:bandit -q -r -f sarif -o {out} .", ReviewerOptions(format="sarif", exit_ok=(0, 1)))
+    reviewer = load("cmd:bandit -q -r -f sarif -o {out} .", given(format="sarif", exit_ok=(0, 1)))
     (tmp_path / "extra").mkdir()
 
     def checkout(destination: Path) -> None:

@@ -12,10 +12,10 @@ import pytest
 
 from pytest_crbench.core.model import Check, Environment, File, ReviewComment, Tree
 from pytest_crbench.core.runner import Observation
-from pytest_crbench.core.sandbox import Limits
+from pytest_crbench.core.sandbox import Limits, SandboxSettings
 from pytest_crbench.host import digest
+from pytest_crbench.host.indexes import settings_from_environment
 from pytest_crbench.sandbox.choose import choose
-from pytest_crbench.sandbox.settings import SandboxSettings, settings_from_environment
 from pytest_crbench.scoring.tests.pytest_runner import PytestRunner
 
 HIDDEN = "from shop.tax import tax\n\n\ndef test_tax():\n    assert tax() == 'right'\n"

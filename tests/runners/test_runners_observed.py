@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from pytest_crbench.core.model import Environment, File
+from pytest_crbench.core.sandbox import SandboxSettings
 from pytest_crbench.core.status import Status
+from pytest_crbench.host.indexes import settings_from_environment
 from pytest_crbench.sandbox.local import LocalBackend
-from pytest_crbench.sandbox.settings import SandboxSettings, settings_from_environment
 from pytest_crbench.scoring.tests import pytest_runner
 from pytest_crbench.scoring.tests.decide import check_head, verdict_of
 from pytest_crbench.scoring.tests.pytest_runner import PytestRunner

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_crbench.core.model import Environment, Tree
-from pytest_crbench.core.sandbox import Limits
+from pytest_crbench.core.sandbox import Limits, SandboxSettings
 from pytest_crbench.host import digest
-from pytest_crbench.sandbox.settings import SandboxSettings, settings_from_environment
+from pytest_crbench.host.indexes import settings_from_environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

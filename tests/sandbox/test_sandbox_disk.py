@@ -20,14 +20,13 @@ from support.engines import Engine, engine
 
 from pytest_crbench.core.errors import InfraError
 from pytest_crbench.core.model import Environment, Tree
-from pytest_crbench.core.sandbox import Limits
+from pytest_crbench.core.sandbox import Limits, SandboxSettings
 from pytest_crbench.host import digest
 from pytest_crbench.host.eviction import Uses
 from pytest_crbench.sandbox.disk import evict_to, image_items
 from pytest_crbench.sandbox.docker import DockerBackend
 from pytest_crbench.sandbox.engine import connect
 from pytest_crbench.sandbox.image import Built, build_tree
-from pytest_crbench.sandbox.settings import SandboxSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

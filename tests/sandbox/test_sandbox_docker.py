@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from docker import APIClient
 
-    from pytest_crbench.sandbox.settings import SandboxSettings
+    from pytest_crbench.core.sandbox import SandboxSettings
 
 pytestmark = [pytest.mark.docker, pytest.mark.network]
 
@@ -177,7 +177,7 @@ def test_containers_of_a_dead_owner_are_reaped_and_others_are_not(docker_kit: An
         "from pytest_crbench.core.model import Tree\n"
         "from pytest_crbench.sandbox.choose import choose\n"
         "from pytest_crbench.core.sandbox import *\n"
-        "from pytest_crbench.sandbox.settings import SandboxSettings\n"
+        "from pytest_crbench.core.sandbox import SandboxSettings\n"
         "from pytest_crbench.sandbox.image import Built\n"
         f"s=SandboxSettings(cache=Path({str(settings.cache)!r}),session={session!r})\n"
         f"b=choose('docker',s)\ne=EnvironmentRef({docker_kit.environment.digest!r},'3',(),{docker_kit.environment.handle!r})\n"
@@ -224,7 +224,7 @@ def test_two_processes_build_one_environment_once(docker_kit: Any, client: APICl
         "import sys\nfrom pathlib import Path\n"
         "from pytest_crbench.core.model import Environment\n"
         "from pytest_crbench.sandbox.choose import choose\n"
-        "from pytest_crbench.sandbox.settings import *\n"
+        "from pytest_crbench.core.sandbox import *\nfrom pytest_crbench.host.indexes import *\n"
         f"s=SandboxSettings(cache=Path({str(tmp_path)!r}),session='x',base_image={settings.base_image!r},"
         "log=lambda line: print(line, flush=True))\n"
         "e=choose('docker',settings_from_environment(s)).environment("

@@ -86,8 +86,8 @@ print('{"comments": [{"path": "shop/x.py", "line": 1, "body": "%s"}]}' % said)
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The scoring's module, installed."""
-    group, entry = "pytest_crbench.scorings", "short = short_scoring:SHORT"
-    return install(tmp_path / "site", monkeypatch, "short_scoring", SCORING, group, entry)
+    entry = ("scorings", "short = short_scoring:SHORT")
+    return install(tmp_path / "site", monkeypatch, "short_scoring", SCORING, entry)
 
 
 @pytest.fixture

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest import mock
 
+from pytest_crbench.core.sandbox import SandboxSettings
+from pytest_crbench.host.indexes import settings_from_environment
 from pytest_crbench.sandbox.clean import clean
-from pytest_crbench.sandbox.settings import SandboxSettings, settings_from_environment
 
 from .benchmarks import Pull, Run, command, environment, write_dataset
 from .small_image import small_image

@@ -10,12 +10,15 @@ if TYPE_CHECKING:
     import pytest
 
 
-def install(place: Path, patch: pytest.MonkeyPatch, module: str, text: str, group: str, entry: str) -> Path:
-    """Put a module with one entry point where new processes find it; return its file."""
+def install(
+    place: Path, patch: pytest.MonkeyPatch, module: str, text: str, *entries: tuple[str, str]
+) -> Path:
+    """Put a module with entry points (group, line) where new processes find it; return its file."""
     metadata = place / f"{module}-1.0.dist-info"
     metadata.mkdir(parents=True)
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text(f"[{group}]\n{entry}\n")
+    lines = (f"[pytest_crbench.{group}]\n{entry}\n" for group, entry in entries)
+    (metadata / "entry_points.txt").write_text("".join(lines))
     file = place / f"{module}.py"
     file.write_text(text)
     patch.setenv("PYTHONPATH", str(place))

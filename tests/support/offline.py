@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from support.records import run_record
 
-from pytest_crbench.agents.reference import NoAgent
+from pytest_crbench.agents.load import NoAgent
 from pytest_crbench.evaluation.plan import plan_of
 from pytest_crbench.run import assemble
 from pytest_crbench.run.settings import read
-from pytest_crbench.sandbox.absent import AbsentBackend
+from pytest_crbench.sandbox.choose import AbsentBackend
 from pytest_crbench.statistics.results import Results
 
 if TYPE_CHECKING:

@@ -3,9 +3,26 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from support.openai_server import Step, answer
+
+from pytest_crbench.core.settings import Settings
+from pytest_crbench.reviewers.load import load
+
+
+def given(**options: Any) -> Settings:
+    """Settings from the options of a reviewer, without their prefix."""
+    named = {"format": "review_format", "environment": "reviewer_env"}
+    return Settings(**{named.get(name, f"reviewer_{name}"): value for name, value in options.items()})
+
+
+def loaded(spec: str, enclosure: Any = None, **options: Any) -> Any:
+    """The reviewer of a program; ``output_limit`` is no setting of a run."""
+    limit = {"output_limit": options.pop("output_limit")} if "output_limit" in options else {}
+    made: Any = load(spec, given(**{"format": "native", **options}), enclosure)
+    return replace(made, options=replace(made.options, **limit))
 
 
 def block(quoted: str, note: str, side: str = "right") -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ... import __version__
 from ...core.errors import InvalidInstanceError, StageError
 from ...core.model import Changes
+from ...core.runner import RUNNERS
 from ...core.status import Status
 from ...host import digest
 from ...host.files import write_atomic
@@ -16,7 +17,7 @@ from ...text.printable import printable
 from .decide import check_expected, check_head, verdict_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection
 
     from ...core.model import Check, Tree, Verdict
     from ...core.runner import Observation, Runner
@@ -24,13 +25,6 @@ if TYPE_CHECKING:
 
 #: A hidden test that took this share of its limit at head leaves a fix too little time.
 _HEADROOM = 3
-
-
-def _runners() -> dict[str, Runner]:
-    """Return every runner, by the name that instances use."""
-    from .pytest_runner import PytestRunner
-
-    return {"pytest": PytestRunner()}
 
 
 class HiddenTestDecider:
@@ -51,7 +45,6 @@ class HiddenTests:
     """Runs the hidden tests of one evaluation, each in a fresh sandbox."""
 
     evaluation: Evaluation
-    runners: Mapping[str, Runner] = field(default_factory=_runners)
 
     def verdict(self, check: Check) -> Verdict:
         """Return the verdict on one check.
@@ -224,12 +217,10 @@ class HiddenTests:
     def runner(self) -> Runner:
         """The test runner that the instance's environment names."""
         instance = self.evaluation.instance
-        wanted = instance.environment.runner
-        try:
-            return self.runners[wanted]
-        except KeyError:
+        if instance.environment.runner not in RUNNERS:
             raise InvalidInstanceError(
-                f"instance {instance.id} wants the test runner {wanted!r}; this version has "
-                f"{', '.join(sorted(self.runners))}",
+                f"instance {instance.id} wants the test runner {instance.environment.runner!r}; here are "
+                f"{', '.join(RUNNERS.names())}",
                 reason="unknown-runner",
-            ) from None
+            )
+        return RUNNERS.get(instance.environment.runner)

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.errors import InfraError
 from ...core.model import File
+from ...core.runner import Observation, Runner
 from ...host import digest
 from ...text import plainjson
 from .decide import DISK_FULL, needs_tree_on_path, test_names
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from ...core.model import Check, Environment
-    from ...core.runner import Ending, Observation
+    from ...core.runner import Ending
     from ...core.sandbox import ExecResult, Sandbox
 
 _RECORD_LIMIT = 4 * 1024**2  # bytes; of one test file and its canaries
@@ -68,7 +69,7 @@ class _Layout:
         return (self.must_pass[0], self.must_fail[0], self.hidden, self.must_pass[1], self.must_fail[1])
 
 
-class PytestRunner:
+class PytestRunner(Runner):
     """The runner for Python tests; see `core.runner.Runner`."""
 
     name = "pytest"
@@ -133,6 +134,9 @@ class PytestRunner:
             if top in sys.stdlib_module_names or top in _RUNNER_MODULES or top in installed:
                 return True
         return False
+
+
+RUNNER = PytestRunner()
 
 
 def _importable(path: str) -> str:
@@ -258,8 +262,6 @@ def _died(done: ExecResult) -> Observation:
     Raises:
         InfraError: if it found the disk full.
     """
-    from ...core.runner import Observation
-
     # Not its message: that may quote a path, and so hold any words that the revision chooses.
     if done.returncode == _DISK_STATUS:
         raise InfraError(DISK_FULL, reason="disk")
