@@ -96,7 +96,7 @@ class Bench:
         edited = self.place / "edited"
         evaluation.workspace.copy_to(edited)
         (edited / "shop" / "price_.py").write_text('def price():\n    return "price"\n')
-        self.agent.patch = evaluator.parts.capture(evaluation.trees.head, edited)
+        self.agent.patch = evaluator.capture(evaluation.trees.head, edited)
         self.evaluate()
         (tag,) = self.backend._trees.values()
         return tag

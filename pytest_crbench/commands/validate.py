@@ -145,7 +145,7 @@ def _validate(
         evaluator = assemble.make_evaluator(settings, invocation, reviewer, agent, backend)
         if args.fresh:
             fetch = assemble.trees_of(replace(settings, cache=folder / "sources"))
-            evaluator.parts = replace(evaluator.parts, trees=fetch)
+            evaluator.trees = fetch
         elif any(instance.source.kind != "tree" for instance in instances):
             print(
                 "crbench: sources come from the cache where it has them; --fresh fetches them again",
@@ -200,7 +200,7 @@ def _one(evaluator: Any, instance: Instance, args: argparse.Namespace, stopped: 
     validations = validate(
         evaluation,
         fixed=evaluation.fixed,
-        capture=evaluator.parts.capture,
+        capture=evaluator.capture,
         needs_tree=needs_tree_on_path,
         repeats=args.repeats,
         accept=args.accept,

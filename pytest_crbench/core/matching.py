@@ -6,11 +6,14 @@ assigned to it, by place and by meaning, one to one. How that is decided is in `
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003  (pydantic resolves these)
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from .records import Number, Numbers  # noqa: TC001
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from .model import ReviewComment
 
@@ -81,8 +84,8 @@ class Matching:
     #: The category that a model gave an unlabelled comment, by the comment's id; empty if none was asked.
     categories: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
-    duration: float = 0.0
-    usage: Mapping[str, float] = field(default_factory=dict)
+    duration: Number = 0.0
+    usage: Numbers = field(default_factory=dict)
 
 
 class Classifies(Protocol):

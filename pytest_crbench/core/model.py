@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from .records import BY_ID, Count, Matched, Numbers, Ordinal, Text
+from .records import BY_ID, Count, Matched, Number, Numbers, Ordinal, Text
 from .status import SELF_REPORTED, Status
 
 Kind = Literal["behavioral", "structural"]
@@ -86,8 +86,8 @@ class Review:
     reviewer: str
     raw: str | None = None
     warnings: tuple[str, ...] = ()
-    duration: float = 0.0
-    usage: Mapping[str, float] = field(default_factory=dict)
+    duration: Number = 0.0
+    usage: Numbers = field(default_factory=dict)
     noted: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -106,8 +106,8 @@ class Revision:
     agent: str
     stop_reason: str
     warnings: tuple[str, ...] = ()
-    duration: float = 0.0
-    usage: Mapping[str, float] = field(default_factory=dict)
+    duration: Number = 0.0
+    usage: Numbers = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

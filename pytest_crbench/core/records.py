@@ -124,10 +124,10 @@ def from_row(
     return found
 
 
-def to_row(record: Any) -> dict[str, Any]:
-    """Return a record as plain JSON, in the key order of the published schema."""
-    dumped = adapter(type(record)).dump_python(record, by_alias=True, exclude_unset=True, warnings=False)
-    found: dict[str, Any] = plain(dumped)
+def to_row(record: Any, kind: type | None = None) -> dict[str, Any]:
+    """Return a record as plain JSON, in the key order of its type; ``kind``, if it may be of none of ours."""
+    dump = adapter(kind or type(record)).dump_python
+    found: dict[str, Any] = plain(dump(record, by_alias=True, exclude_unset=True, warnings=False))
     return found
 
 

@@ -21,7 +21,7 @@ from ..text.printable import REASON_LIMIT, printable
 from ..text.secrets import scrubbed_patch
 from . import records
 from .ground import Ground
-from .identity import told_apart, unmeasured, within_diff
+from .plan import unmeasured
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -52,7 +52,7 @@ class Evaluation(Ground):
                 "instance": self.instance.digest,
                 "base": self.trees.base.digest if self.owner.repository else None,
                 "head": self.trees.head.digest if self.owner.repository else None,
-                "reviewer": dict(self.owner.parts.reviewer.fingerprint),
+                "reviewer": dict(self.owner.reviewer.fingerprint),
                 "repeat": self.repeat,
                 "arm": self.arm,
                 **({"comments": "diff"} if self.owner.only_diff else {}),
@@ -62,19 +62,19 @@ class Evaluation(Ground):
     @cached_property
     def review(self) -> Review:
         """The review, made once."""
-        if self.owner.places.replay is not None:
-            return told_apart(records.review_from(self._replayed("review")))
+        if self.owner.replay is not None:
+            return records.told_apart(records.review_from(self._replayed("review")))
         ask = partial(self.owner.strikes.ask, self._make_or_take_over)
         made = self.stage("review", self.review_key, ask)
-        return told_apart(records.review_from(made))
+        return records.told_apart(records.review_from(made))
 
     def _make_or_take_over(self) -> dict[str, Any]:
         """Take over another run's review only of a reviewer that says which version it is."""
-        if not self.owner.parts.reviewer.shareable:
+        if not self.owner.reviewer.shareable:
             return self._make_review()
         key = self.review_key
         name = f"reviews/{key[:2]}/{key}"
-        outcome = self.owner.places.shared.stage(name, key, self._make_review, log=self.log)
+        outcome = self.owner.shared.stage(name, key, self._make_review, log=self.log)
         value: dict[str, Any] = outcome.unwrap()
         if outcome.fresh:
             return value
@@ -82,7 +82,7 @@ class Evaluation(Ground):
         return {**value, "raw": None}
 
     def _make_review(self) -> dict[str, Any]:
-        self.log(f"review {self.repeat}: {self.owner.parts.reviewer.name} starts")
+        self.log(f"review {self.repeat}: {self.owner.reviewer.name} starts")
         task = ReviewTask(
             instance=self.instance,
             pull_request=self.pull_request,
@@ -96,27 +96,27 @@ class Evaluation(Ground):
             repository=self.owner.repository,
         )
         # Once more: trees and workspace may have taken their time.
-        self.owner.places.store.permit()
+        self.owner.store.permit()
         try:
-            review = self.owner.parts.reviewer.review(task)
+            review = self.owner.reviewer.review(task)
             if self.owner.only_diff:
-                review = within_diff(review)
+                review = records.within_diff(review)
             record = records.reviewed(review)
         except StageError as error:
             self.log(f"review {self.repeat}: {error.status.value}: {error}")
-            if _is_own(self.owner.parts.reviewer) or error.status.in_strict:
+            if _is_own(self.owner.reviewer) or error.status.in_strict:
                 raise
             # An object of the vendor's own may name any status; none takes it out of the rate unseen.
-            raise outside_failure("reviewer", self.owner.parts.reviewer.name, str(error)) from error
+            raise outside_failure("reviewer", self.owner.reviewer.name, str(error)) from error
         except Exception as error:
-            if _is_own(self.owner.parts.reviewer):
+            if _is_own(self.owner.reviewer):
                 raise
             if isinstance(error, OutsideFailure):
-                raise outside_failure("reviewer", self.owner.parts.reviewer.name, str(error)) from error
+                raise outside_failure("reviewer", self.owner.reviewer.name, str(error)) from error
             # An object of the vendor's own: it crashed, as a program of the vendor's does.
             self.log(f"review {self.repeat}: {''.join(format_exception(error))}")
             raise ReviewerError(
-                f"the reviewer {self.owner.parts.reviewer.name} raised {type(error).__name__}: "
+                f"the reviewer {self.owner.reviewer.name} raised {type(error).__name__}: "
                 f"{printable(str(error), 300)}",
                 reason="crashed",
             ) from error
@@ -127,7 +127,7 @@ class Evaluation(Ground):
     @cached_property
     def revision_key(self) -> str:
         """Digest of all that goes into the revision."""
-        agent = self.owner.parts.agent
+        agent = self.owner.agent
         return digest.of(
             {
                 "review": [records.comment_to(c) for c in self.review.comments],
@@ -135,7 +135,7 @@ class Evaluation(Ground):
                 "base": self.trees.base.digest,
                 "head": self.trees.head.digest,
                 "agent": dict(agent.fingerprint),
-                "sandbox": self.owner.parts.backend.name,
+                "sandbox": self.owner.backend.name,
                 "repeat": self.repeat,
                 "arm": self.arm,
             }
@@ -144,15 +144,15 @@ class Evaluation(Ground):
     @cached_property
     def revision(self) -> Revision:
         """The revision, made once."""
-        if self.owner.places.replay is not None:
-            source = self.owner.places.replay / "evaluations" / self.name
+        if self.owner.replay is not None:
+            source = self.owner.replay / "evaluations" / self.name
             return records.revision_from(self._replayed("revision"), source)
         there = lambda value: records.has_patch(value, self.directory)  # noqa: E731
         made = self.stage("revision", self.revision_key, self._make_revision, there)
         return records.revision_from(made, self.directory)
 
     def _make_revision(self) -> dict[str, Any]:
-        agent = self.owner.parts.agent
+        agent = self.owner.agent
         self.log(f"revision {self.repeat}: {agent.name} starts")
         try:
             if self.review.comments or agent.runs_on_clean_review:
@@ -177,7 +177,7 @@ class Evaluation(Ground):
         return records.revision_to(revision)
 
     def _agent_task(self) -> AgentTask:
-        parts = self.owner.parts
+        owner = self.owner
         return AgentTask(
             pull_request=self.pull_request,
             review=self.review,
@@ -185,7 +185,7 @@ class Evaluation(Ground):
             head=self.trees.head,
             checkout=self.workspace.copy_to,
             sandbox=self.agent_sandbox,
-            capture=lambda edited: parts.capture(self.trees.head, edited),
+            capture=lambda edited: owner.capture(self.trees.head, edited),
             fixed=self.fixed,
             directory=self.directory,
             repeat=self.repeat,
@@ -200,7 +200,7 @@ class Evaluation(Ground):
             TamperedError: if the head that it was read against is not the one that was fetched.
         """
         try:
-            return self.owner.parts.changes(self.trees.head, self.revision.patch)
+            return self.owner.changes(self.trees.head, self.revision.patch)
         finally:
             # The reviewer has run since: what it wrote into our head would become part of the revision, or
             # keep it from applying.
@@ -212,7 +212,7 @@ class Evaluation(Ground):
         Raises:
             StageError: if there is no measurement.
         """
-        return self.owner.parts.deciders[scoring].verdict(self, check)
+        return self.owner.deciders[scoring].verdict(self, check)
 
     def failed(self, check: Check, error: StageError, scoring: str) -> Verdict:
         """Return the verdict that stands for a stage that gave no result."""
@@ -231,7 +231,7 @@ class Evaluation(Ground):
             Key(self.instance.dataset, self.instance.id, check.id, scoring, self.repeat, self.arm),
             Status.INFRA_ERROR,
             "",
-            sandbox=self.owner.parts.backend.name if scoring_of(scoring).needs_agent else None,
+            sandbox=self.owner.backend.name if scoring_of(scoring).needs_agent else None,
         )
         return replace(blank, review=self.record())
 
@@ -245,7 +245,7 @@ class Evaluation(Ground):
                 self.keys["review"] = self.review_key
                 self.keys |= {"revision": self.revision_key} if revision is not None else {}
         if revision is not None:
-            self.keys["agent"] = digest.of(dict(self.owner.parts.agent.fingerprint))
+            self.keys["agent"] = digest.of(dict(self.owner.agent.fingerprint))
         stages = dict.fromkeys(("review", "revision", *self.spent))
         made = {stage: one for stage in stages if (one := self.__dict__.get(stage) or self.kept.get(stage))}
         record = ReviewRecord(
@@ -279,15 +279,15 @@ class Evaluation(Ground):
             StageError: if it gives no result.
         """
         self.keys[stage] = key
-        store, name = self.owner.places.store, f"evaluations/{self.name}/{stage}"
+        store, name = self.owner.store, f"evaluations/{self.name}/{stage}"
         outcome = store.stage(name, key, make, log=self.log, usable=usable)
         self.spent[stage] = added(outcome.earlier, outcome.error.usage if outcome.error else {})
         return outcome.unwrap()
 
     def _replayed(self, stage: str) -> Any:
         """Read a recorded stage of the run that is replayed, whatever key it was made under."""
-        assert self.owner.places.replay is not None
-        return records.recorded(self.owner.places.replay / "evaluations" / self.name / f"{stage}.json")
+        assert self.owner.replay is not None
+        return records.recorded(self.owner.replay / "evaluations" / self.name / f"{stage}.json")
 
 
 def _without_credentials(revision: Revision) -> Revision:

@@ -11,7 +11,7 @@ from ..core.model import PullRequest, Tree, Trees
 from ..core.run_record import BaseInfo, EnvironmentInfo
 from ..text.diffs import DiffMap
 from ..text.printable import decode
-from .identity import environment_name
+from .plan import environment_name
 from .run_record import ENVIRONMENTS, note
 
 if TYPE_CHECKING:
@@ -37,12 +37,12 @@ class Ground:
 
     def log(self, line: str) -> None:
         """Append a line to the instance's log."""
-        self.owner.places.log(f"{self.instance.dataset}/{self.instance.id}", line)
+        self.owner.log(f"{self.instance.dataset}/{self.instance.id}", line)
 
     @property
     def directory(self) -> Path:
         """Where this evaluation's files go."""
-        path = self.owner.places.run / "evaluations" / self.name
+        path = self.owner.run / "evaluations" / self.name
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -62,14 +62,14 @@ class Ground:
         """
         trees: Trees = self._recorded(
             f"sources/{self.instance.dataset}/{self.instance.id}",
-            lambda: self.owner.parts.trees(self.instance, False, self.log),
+            lambda: self.owner.trees(self.instance, False, self.log),
         )
         return trees
 
     @cached_property
     def workspace(self) -> Workspace:
         """The two-commit repository."""
-        return self.owner.parts.workspace(self.instance, self.trees, self.log)
+        return self.owner.workspace(self.instance, self.trees, self.log)
 
     @cached_property
     def pull_request(self) -> PullRequest:
@@ -97,7 +97,7 @@ class Ground:
         wanted = self.instance.environment
         name = environment_name(wanted)
         built: EnvironmentRef = self._recorded(
-            f"environments/{name}", lambda: self.owner.parts.backend.environment(wanted)
+            f"environments/{name}", lambda: self.owner.backend.environment(wanted)
         )
         recorded = EnvironmentInfo(
             digest=built.digest,
@@ -106,13 +106,13 @@ class Ground:
             pins=list(built.pins),
             base=BaseInfo(name=built.base_name, id=built.base_id),
         )
-        note(self.owner.places.run, ENVIRONMENTS, name, recorded)
+        note(self.owner.run, ENVIRONMENTS, name, recorded)
         return built
 
     def _recorded(self, name: str, make: Callable[[], Any]) -> Any:
         """Make something that every process needs for itself; a failure is recorded once for all of them."""
         made: list[Any] = []
-        store = self.owner.places.store
+        store = self.owner.store
 
         def compute() -> dict[str, Any]:
             made.append(make())
@@ -123,7 +123,7 @@ class Ground:
 
     def agent_sandbox(self) -> AbstractContextManager[Sandbox]:
         """Open a fresh sandbox for a model's commands: head, and the two-commit repository."""
-        return self.owner.parts.backend.open(
+        return self.owner.backend.open(
             self.environment, self.trees.head, limits=self.owner.limits, git=self.workspace.git_dir
         )
 
@@ -133,7 +133,7 @@ class Ground:
         Raises:
             StageError: if the instance has none, or it cannot be had.
         """
-        fixed = self.owner.parts.trees(self.instance, True, self.log).fixed
+        fixed = self.owner.trees(self.instance, True, self.log).fixed
         if fixed is None:
             raise InvalidInstanceError(f"instance {self.instance.id} has no fixed tree", reason="no-fixed")
         return fixed

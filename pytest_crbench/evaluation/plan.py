@@ -1,18 +1,20 @@
-"""What a run could measure, and what each measurement is called."""
+"""What a run could measure, what each measurement is called, and verdicts for what was never measured."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..core.model import Key
+from ..core.model import Key, Verdict
 from ..core.scoring import SCORINGS
+from ..host import digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ..core.model import Check, Dataset, Instance
+    from ..core.model import Check, Dataset, Environment, Instance
     from ..core.settings import Settings
+    from ..core.status import Status
 
 
 @dataclass(frozen=True)
@@ -74,3 +76,43 @@ class Plan:
 def plan_of(settings: Settings) -> Plan:
     """Return what decides which measurements a run with these settings has."""
     return Plan(settings.repeats, settings.scoring, file_level=settings.file_level == "file")
+
+
+def unmeasured(
+    instance: Instance,
+    check: Check,
+    key: Key,
+    status: Status,
+    reason: str,
+    sandbox: str | None = None,
+    cause: str = "",
+) -> Verdict:
+    """Return the verdict of a check that no stage came to."""
+    return Verdict(
+        **vars(key),
+        status=status,
+        reason=reason,
+        facets=instance.facets(check),
+        check_digest=check.digest,
+        sandbox=sandbox,
+        log=log_path(instance),
+        cause=cause,
+    )
+
+
+def environment_name(wanted: Environment) -> str:
+    """Name of what an instance asks for, before it is known what that resolves to."""
+    return digest.of(
+        [
+            wanted.python,
+            wanted.requirements,
+            wanted.as_of,
+            wanted.install,
+            *([wanted.version] if wanted.version else []),
+        ]
+    )[:16]
+
+
+def log_path(instance: Instance) -> str:
+    """Path of an instance's log, relative to the run directory."""
+    return f"logs/{instance.dataset}/{instance.id}.log"

@@ -3,119 +3,53 @@
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import contextmanager
-from dataclasses import asdict
-from math import isfinite
-from types import NoneType
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..core.errors import STAGE_ERRORS, InfraError, ReviewerError
-from ..core.matching import Match, Matching
+from ..core.errors import STAGE_ERRORS, InfraError, ReviewerError, UsageError
+from ..core.matching import Matching
 from ..core.model import Review, ReviewComment, Revision
+from ..core.records import from_row, to_row
 from ..core.status import Status
 from ..host import digest
 from ..text import plainjson
 from ..text.printable import clean, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
+T = TypeVar("T")
 #: The file of a revision's patch, beside its record.
 _PATCH = "revision.patch"
 #: Flags that have a count of their own in a row.
 _COUNTED = ("outside-diff", "duplicate")
-_MATCHES = ("matches", "line_matches", "rejected")
+
+
+def _read(kind: type[T], plain: Any, what: str) -> T:
+    try:
+        return from_row(kind, plain, f"the recorded {what} is damaged", "Start a new run")
+    except UsageError as error:
+        raise InfraError(str(error), reason="record") from error
 
 
 def comment_to(comment: ReviewComment) -> dict[str, Any]:
-    """A review comment as plain JSON."""
-    plain = {k: v for k, v in asdict(comment).items() if v not in (None, ())}
-    return {k: list(v) if isinstance(v, tuple) else clean(v) for k, v in plain.items()}
-
-
-def comment_from(plain: dict[str, Any]) -> ReviewComment:
-    """A review comment from plain JSON.
-
-    Raises:
-        InfraError: if it is none.
-    """
-    with _reading("review comment"):
-        lines = plain.get("lines")
-        made = ReviewComment(
-            **{
-                **plain,
-                "flags": tuple(plain.get("flags", ())),
-                "replies": tuple(plain.get("replies", ())),
-                "lines": (int(lines[0]), int(lines[1])) if lines else None,
-            }
-        )
-        _expect(str, made.id, made.body, made.side, made.level, *made.flags, *made.replies)
-        _expect((str, NoneType), made.path, made.suggestion, made.severity, made.rule)
-    return made
-
-
-@contextmanager
-def _reading(what: str) -> Iterator[None]:
-    """Say of a record that is damaged, or was never one of ours, that it is.
-
-    Raises:
-        InfraError: ``record``.
-    """
-    try:
-        yield
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
-        raise InfraError(
-            f"the recorded {what} is damaged ({type(error).__name__}: {printable(str(error), 120)}); start a "
-            "new run",
-            reason="record",
-        ) from error
-
-
-def _expect(kind: type | tuple[type, ...], *values: Any) -> None:
-    for value in values:
-        if not isinstance(value, kind) or isinstance(value, bool):
-            raise TypeError(f"found {value!r}")
-
-
-def _notes(plain: dict[str, Any]) -> dict[str, Any]:
-    """What reviews and revisions have in common: warnings, duration, usage."""
-    warnings, usage = tuple(plain.get("warnings", ())), plain.get("usage", {})
-    duration = plain.get("duration", 0.0)
-    _expect(str, *warnings)
-    _expect((int, float), duration, *usage.values())
-    if not all(map(isfinite, (duration, *usage.values()))):
-        raise ValueError("a number that is none")
-    return {"warnings": warnings, "duration": duration, "usage": usage}
+    """A review comment as plain JSON, without what it does not say."""
+    return {name: value for name, value in to_row(comment).items() if value not in (None, [])}
 
 
 def review_to(review: Review) -> dict[str, Any]:
     """A review as plain JSON."""
-    return {
-        "comments": [comment_to(c) for c in review.comments],
-        "reviewer": review.reviewer,
-        "raw": review.raw,
-        "warnings": [clean(w) for w in review.warnings],
-        "duration": review.duration,
-        "usage": dict(review.usage),
-        "noted": dict(review.noted),
-    }
+    record = to_row(review, Review)
+    return {**record, "comments": [comment_to(comment) for comment in review.comments]}
 
 
-def review_from(plain: dict[str, Any]) -> Review:
+def review_from(plain: Any) -> Review:
     """A review from plain JSON.
 
     Raises:
         InfraError: if it is none.
     """
-    with _reading("review"):
-        comments = tuple(comment_from(c) for c in plain["comments"])
-        counts = dict(plain.get("noted", {}))
-        made = Review(comments, plain["reviewer"], plain.get("raw"), **_notes(plain), noted=counts)
-        _expect(str, made.reviewer, *counts)
-        _expect(int, *counts.values())
-        _expect((str, NoneType), made.raw)
-    return made
+    return _read(Review, plain, "review")
 
 
 def reviewed(review: Review) -> dict[str, Any]:
@@ -126,14 +60,11 @@ def reviewed(review: Review) -> dict[str, Any]:
     """
     try:
         record = review_to(review)
-        sides = {comment.side for comment in review_from(record).comments}
-        if not sides <= {"left", "right"}:
-            raise ValueError(f"a comment on the side {sorted(sides - {'left', 'right'})[0]!r}")
-    except (InfraError, AttributeError, TypeError, ValueError, OverflowError) as error:
-        what = error.__cause__ or error
+        from_row(Review, record, "it", "Return a pytest_crbench.Review")
+    except (UsageError, AttributeError, TypeError, ValueError, OverflowError) as error:
         raise ReviewerError(
-            f"the reviewer returned no Review as it should be ({type(what).__name__}: "
-            f"{printable(str(what), 200)})",
+            f"the reviewer returned no Review as it should be ({type(error).__name__}: "
+            f"{printable(str(error), 200)})",
             reason="unreadable",
         ) from error
     return record
@@ -157,59 +88,51 @@ def noted(review: Review) -> dict[str, int]:
     return dict(sorted(counts.items()))
 
 
-def matching_to(matching: Matching) -> dict[str, Any]:
-    """What matching gave, as plain JSON."""
-    return {
-        **{name: [asdict(match) for match in getattr(matching, name)] for name in _MATCHES},
-        "duplicates": list(matching.duplicates),
-        "placeless": list(matching.placeless),
-        "near": dict(matching.near),
-        "abstained": matching.abstained,
-        "categories": dict(matching.categories),
-        "warnings": [clean(w) for w in matching.warnings],
-        "duration": matching.duration,
-        "usage": dict(matching.usage),
-    }
+def told_apart(review: Review) -> Review:
+    """Give every comment an id that no other has: a reviewer that makes its own may use one twice.
+
+    Such an id gets a digest of the comment added, so that the order of the comments plays no part; of
+    comments that are equal in all, the second ends in ``-2``, and so on.
+    """
+    shared = {name for name, count in Counter(c.id for c in review.comments).items() if count > 1}
+    if not shared:
+        return review
+    used = {comment.id for comment in review.comments} - shared
+    comments = []
+    for comment in review.comments:
+        name = comment.id
+        if name in shared:
+            stem = name = f"{name}-{digest.of(dict(vars(comment)))[:12]}"
+            number = 1
+            while name in used:
+                number += 1
+                name = f"{stem}-{number}"
+            used.add(name)
+        comments.append(replace(comment, id=name))
+    return replace(review, comments=tuple(comments))
 
 
-def matching_from(plain: dict[str, Any]) -> Matching:
+def within_diff(review: Review) -> Review:
+    """Leave out the comments outside the diff, and count them."""
+    kept = tuple(comment for comment in review.comments if "outside-diff" not in comment.flags)
+    left_out = len(review.comments) - len(kept)
+    counted = {**review.noted, "outside-diff left out": left_out} if left_out else review.noted
+    return replace(review, comments=kept, noted=counted)
+
+
+def matching_from(plain: Any) -> Matching:
     """What matching gave, from plain JSON.
 
     Raises:
         InfraError: if it is none.
     """
-    with _reading("matching"):
-        matches, lines, rejected = (tuple(Match(**match) for match in plain[name]) for name in _MATCHES)
-        made = Matching(
-            matches=matches,
-            line_matches=lines,
-            rejected=rejected,
-            duplicates=tuple(plain["duplicates"]),
-            placeless=tuple(plain["placeless"]),
-            near=dict(plain["near"]),
-            abstained=plain["abstained"],
-            categories=dict(plain["categories"]),
-            **_notes(plain),
-        )
-        _expect(str, *made.duplicates, *made.placeless, *made.near, *made.categories.values())
-        for match in (*made.matches, *made.line_matches, *made.rejected):
-            _expect(str, match.reference, match.comment)
-            _expect(int, match.distance)
-        _expect(int, made.abstained, *made.near.values())
-    return made
+    return _read(Matching, plain, "matching")
 
 
 def revision_to(revision: Revision) -> dict[str, Any]:
     """A revision as plain JSON; its patch is written by the caller as ``revision.patch``."""
-    return {
-        "patch": _PATCH,
-        "sha256": digest.of_bytes(revision.patch),
-        "agent": revision.agent,
-        "stop_reason": revision.stop_reason,
-        "warnings": [clean(w) for w in revision.warnings],
-        "duration": revision.duration,
-        "usage": dict(revision.usage),
-    }
+    record = to_row(replace(revision, patch=b""))
+    return {**record, "patch": _PATCH, "sha256": digest.of_bytes(revision.patch)}
 
 
 def has_patch(plain: dict[str, Any], directory: Path) -> bool:
@@ -231,12 +154,11 @@ def revision_from(plain: dict[str, Any], directory: Path) -> Revision:
         patch = path.read_bytes()
     except OSError as error:
         raise InfraError(f"cannot read {path}: {error.strerror}; start a new run", reason="disk") from error
-    with _reading("revision"):
-        if plain["patch"] != _PATCH or digest.of_bytes(patch) != plain["sha256"]:
-            raise InfraError(f"{path} is not the patch that was recorded; start a new run", reason="changed")
-        made = Revision(patch, plain["agent"], plain["stop_reason"], **_notes(plain))
-        _expect(str, made.agent, made.stop_reason)
-    return made
+    record = {**plain, "patch": b""} if isinstance(plain, dict) else plain
+    made = _read(Revision, record, "revision")
+    if plain.get("patch") != _PATCH or digest.of_bytes(patch) != plain.get("sha256"):
+        raise InfraError(f"{path} is not the patch that was recorded; start a new run", reason="changed")
+    return replace(made, patch=patch)
 
 
 def recorded(path: Path) -> Any:
@@ -254,11 +176,12 @@ def recorded(path: Path) -> Any:
             "--crbench-replay",
             reason="replay",
         ) from error
-    with _reading(f"stage {path.name}"):
+    try:
         failure = record.get("error")
         if failure is None:
             return record["value"]
         kind = STAGE_ERRORS[Status(failure["status"])]
-        message, reason = failure["message"], failure["reason"]
-        _expect(str, message, reason)
-    raise kind(clean(message), reason=clean(reason))
+        message, reason = clean(failure["message"]), clean(failure["reason"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InfraError(f"{path} is no record of a stage; start a new run", reason="record") from error
+    raise kind(message, reason=reason)

@@ -11,8 +11,7 @@ import pytest
 from ..core.errors import CrbenchError, UsageError
 from ..core.records import to_row
 from ..core.status import Status
-from ..evaluation.identity import unmeasured
-from ..evaluation.plan import plan_of
+from ..evaluation.plan import plan_of, unmeasured
 from ..statistics.results import again
 from ..text.printable import REASON_LIMIT, printable
 

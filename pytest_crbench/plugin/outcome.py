@@ -11,7 +11,7 @@ import pytest
 from ..core.errors import StageError
 from ..core.records import to_row
 from ..core.status import Status
-from ..evaluation.identity import unmeasured
+from ..evaluation.plan import unmeasured
 from ..run.rundir import shown_path
 from ..text.printable import REASON_LIMIT, printable
 from ..text.secrets import scrubbed_value

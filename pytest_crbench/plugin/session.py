@@ -10,7 +10,7 @@ import pytest
 from ..core.errors import CrbenchError
 from ..core.records import to_row
 from ..core.status import Status
-from ..evaluation.identity import unmeasured
+from ..evaluation.plan import unmeasured
 from ..host.signals import shield, terminate_as_interrupt
 from ..reports.lines import cause_of, isolation_line
 from ..run.options import now_called

@@ -8,7 +8,7 @@ from __future__ import annotations
 import tempfile
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from ..core.errors import UsageError
 from ..core.scoring import SCORINGS, in_order
 from ..core.status import RERUN, Status
-from ..evaluation.context import Parts, Places
 from ..evaluation.evaluator import Evaluator
 from ..evaluation.plan import plan_of
 from ..evaluation.store import Store
@@ -205,7 +204,21 @@ def make_evaluator(
     note_programs(invocation.run, reviewer, agent)
     permit = partial(must_be_there, invocation.controller)
     rerun = RERUN[settings.rerun_errors] if settings.rerun_errors else frozenset()
-    places = Places(
+    # Time that a failing endpoint takes moves the deadline of a review or revision, by its limit at the most.
+    longest = max(settings.agent_timeout, settings.reviewer_timeout)
+    return Evaluator(
+        reviewer=reviewer,
+        agent=agent,
+        backend=backend,
+        trees=trees_of(settings),
+        workspace=lambda instance, trees, log: with_room(
+            partial(build, trees, title=instance.title, body=instance.body, cache=settings.cache, log=log),
+            partial(cache_items, settings.cache),
+            log,
+        ),
+        capture=capture,
+        changes=changes,
+        deciders=make_deciders(settings, invocation.run, invocation.scorings),
         run=invocation.run,
         store=Store(
             invocation.run,
@@ -224,31 +237,13 @@ def make_evaluator(
         ),
         log=invocation.log,
         replay=invocation.replay,
-    )
-    parts = Parts(
-        reviewer=reviewer,
-        agent=agent,
-        backend=backend,
-        trees=trees_of(settings),
-        workspace=lambda instance, trees, log: with_room(
-            partial(build, trees, title=instance.title, body=instance.body, cache=settings.cache, log=log),
-            partial(cache_items, settings.cache),
-            log,
+        limits=Limits(
+            memory=settings.memory,
+            cpus=settings.cpus,
+            pids=settings.pids,
+            lifetime=max(2 * longest, settings.test_timeout) + 600.0,
         ),
-        capture=capture,
-        changes=changes,
-        deciders=make_deciders(settings, invocation.run, invocation.scorings),
-    )
-    limits = Limits(memory=settings.memory, cpus=settings.cpus, pids=settings.pids)
-    # Time that a failing endpoint takes moves the deadline of a review or revision, by its limit at the most.
-    longest = max(settings.agent_timeout, settings.reviewer_timeout)
-    lifetime = max(2 * longest, settings.test_timeout) + 600.0
-    limits = replace(limits, lifetime=lifetime)
-    return Evaluator(
-        parts,
-        places,
-        limits,
-        settings.test_timeout,
+        test_timeout=settings.test_timeout,
         repository=not settings.offline,
         only_diff=settings.comments == "diff",
         max_errors=settings.max_errors,

@@ -25,7 +25,7 @@ from ..core.run_record import (
     SandboxPart,
 )
 from ..core.scoring import SCORINGS
-from ..evaluation.identity import environment_name
+from ..evaluation.plan import environment_name
 from ..evaluation.run_record import FIXTURES, note, read_inputs
 from ..host import digest
 from ..text.secrets import scrubbed_value

@@ -10,7 +10,7 @@ import json
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import docker
@@ -108,8 +108,7 @@ def done(request: pytest.FixtureRequest, savanna: Savanna, tmp_path_factory: pyt
         agent = programs.make_agent(savanna.settings(agent="llm", **model), None)
         evaluator = savanna.evaluator(request.param, Says(), agent, run=place / "run")
         alive = lambda: count(savanna, request.param)  # noqa: E731
-        watched = Watched(evaluator.parts.backend, alive)
-        evaluator.parts = replace(evaluator.parts, backend=watched)
+        evaluator.backend = watched = Watched(evaluator.backend, alive)
         verdicts = {check.id: evaluator.verdict(instance, check) for check in instance.checks}
         told = json.dumps(server.requests)
         assert len(server.requests) == len(script) + 1
@@ -213,7 +212,7 @@ def test_the_agents_sandbox_is_there_while_the_verdict_is_made(done: Done, savan
     Defence: the agent's sandbox ends first (agents/llm.py)
     Holds: docker, local
     """
-    backend = savanna.evaluator("local").parts.backend
+    backend = savanna.evaluator("local").backend
     evaluation = savanna.evaluator("local").at(savanna.instance)
     watched = Watched(backend, lambda: count(savanna, "local"))
     with (

@@ -18,7 +18,6 @@ from support.benchmarks import Pull, run, write_dataset
 from pytest_crbench.core.errors import TamperedError
 from pytest_crbench.core.model import Environment, Instance, Revision, Source, Tree, Trees
 from pytest_crbench.core.sandbox import Limits
-from pytest_crbench.evaluation.context import Parts, Places
 from pytest_crbench.evaluation.evaluator import Evaluator
 from pytest_crbench.evaluation.store import Store
 from pytest_crbench.host import digest, trees
@@ -155,10 +154,23 @@ def test_the_fix_in_the_cached_head_becomes_a_part_of_the_revision(tmp_path: Pat
     naive = changes(head, patch).files[0].content
     assert naive.startswith(b"# Suggested.")
     assert b"return 2" in naive
-    parts = Parts(None, None, None, lambda *_: Trees(head, head), unused, capture, changes, {})  # type: ignore[arg-type]
-    places = Places(tmp_path / "run", Store(tmp_path / "run"), Store(tmp_path / "s"), lambda *_: None)
+    evaluator = Evaluator(
+        reviewer=None,  # type: ignore[arg-type]
+        agent=None,  # type: ignore[arg-type]
+        backend=None,  # type: ignore[arg-type]
+        trees=lambda *_: Trees(head, head),
+        workspace=unused,
+        capture=capture,
+        changes=changes,
+        deciders={},
+        run=tmp_path / "run",
+        store=Store(tmp_path / "run"),
+        shared=Store(tmp_path / "s"),
+        log=lambda *_: None,
+        limits=Limits(),
+    )
     instance = Instance(*"di", "Python", "release", source, "T", "", Environment(), (), "0" * 64)  # type: ignore[arg-type]
-    evaluation = Evaluator(parts, places, Limits()).at(instance)
+    evaluation = evaluator.at(instance)
     evaluation.__dict__["revision"] = Revision(patch, "a", "finished")
     try:
         found: Any = evaluation.changes

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_crbench.core.errors import InfraError, ReviewerError, StageError
-from pytest_crbench.evaluation.strikes import Strikes
+from pytest_crbench.evaluation.context import Strikes
 
 
 def ask(strikes: Strikes, error: StageError | None) -> str:

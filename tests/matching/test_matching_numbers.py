@@ -123,10 +123,10 @@ def test_ids_that_a_reviewer_uses_twice_are_told_apart(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"lines": (1.5, float("nan"))}, "NaN"),
-        ({"side": "RIGHT"}, "a comment on the side 'RIGHT'"),
-        ({"body": None}, "'body'"),
-        ({"id": 7}, "'int'"),
+        ({"lines": (1.5, float("nan"))}, "key 'comments.0.lines.0': should be a valid integer"),
+        ({"side": "RIGHT"}, "key 'comments.0.side': should be 'left' or 'right', found 'RIGHT'"),
+        ({"body": None}, "key 'comments.0.body'"),
+        ({"id": 7}, "key 'comments.0.id': should be a valid string, found 7"),
         (None, "'list' object"),
     ],
 )

@@ -112,7 +112,7 @@ def test_a_conftest_file_that_does_not_reach_the_checks_replaces_nothing(
         (
             "crbench_instance, crbench_check, request",
             "from pytest_crbench.core.status import Status; "
-            "from pytest_crbench.evaluation.identity import unmeasured; "
+            "from pytest_crbench.evaluation.plan import unmeasured; "
             "v = unmeasured(crbench_instance, crbench_check, request.node.key, Status.PASSED, ''); return v",
             dict.fromkeys(("first::price", "first::tax", "second::name"), "infra_error"),
             {"errors": 3},

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_crbench.evaluation.records import comment_from, comment_to, review_counts
+from pytest_crbench.core.model import ReviewComment
+from pytest_crbench.core.records import from_row
+from pytest_crbench.evaluation.records import comment_to, review_counts
 from pytest_crbench.reviewers.child import native
 from pytest_crbench.reviewers.formats import ParseContext, Unreadable, parse
 from pytest_crbench.reviewers.reading import read_review
@@ -185,7 +187,7 @@ def test_replies_are_conversation(context: ParseContext) -> None:
     (comment,) = parsed.comments
     assert comment.replies == ("Done, thanks!", "Resolved in abc123.")
     assert parsed.noted == {"lost-reply": 1}
-    assert comment_from(comment_to(comment)) == comment
+    assert from_row(ReviewComment, comment_to(comment)) == comment
 
 
 def test_what_was_given_up_is_counted_by_kind(project: Any, tmp_path: Path) -> None:

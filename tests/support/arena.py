@@ -24,7 +24,6 @@ from pytest_crbench.core.model import (
 )
 from pytest_crbench.core.sandbox import ExecResult, Limits, Sandbox
 from pytest_crbench.core.status import Status
-from pytest_crbench.evaluation.context import Parts, Places
 from pytest_crbench.evaluation.evaluator import Evaluator
 from pytest_crbench.evaluation.store import Store
 from pytest_crbench.host import digest
@@ -80,7 +79,7 @@ class Arena:
         """Return the verdict on a revision, given as its files."""
         check = Check("tax", ReviewComment(id="tax", body="wrong"), kind, "Security", test, digest.of(test))  # type: ignore[arg-type]
         tree = _tree(self.place, head)
-        evaluator = Evaluator(self._parts(tree), self._places(), limits or Limits(), timeout)
+        evaluator = self._evaluator(tree, limits or Limits(), timeout)
         evaluation = evaluator.at(_instance(check, environment))
         evaluation.__dict__["changes"] = Changes(tuple(as_files(revision)), deleted)
         try:
@@ -90,11 +89,11 @@ class Arena:
         log = self._log(evaluation.directory)
         return Ruling(Status(said["status"]), said["reason"], tuple(said["warnings"]), log)
 
-    def _parts(self, tree: Tree) -> Parts:
+    def _evaluator(self, tree: Tree, limits: Limits, timeout: float) -> Evaluator:
         def unused(*_given: Any) -> Any:
             raise AssertionError("a verdict asks for no review and no revision")
 
-        return Parts(
+        return Evaluator(
             reviewer=None,  # type: ignore[arg-type]
             agent=None,  # type: ignore[arg-type]
             backend=self.backend,
@@ -103,15 +102,13 @@ class Arena:
             workspace=unused,
             capture=unused,
             changes=unused,
-        )
-
-    def _places(self) -> Places:
-        # The run at head is shared between attacks, as it is between the runs of a user.
-        return Places(
             run=self.place,
             store=Store(self.place),
+            # The run at head is shared between attacks, as it is between the runs of a user.
             shared=Store(self.shared, rerun=frozenset(Status)),
             log=lambda _name, _line: None,
+            limits=limits,
+            test_timeout=timeout,
         )
 
     def _log(self, directory: Path) -> str:

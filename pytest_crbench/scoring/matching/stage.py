@@ -9,6 +9,7 @@ from ... import __version__
 from ...core.errors import StageError
 from ...core.matching import MatchTask
 from ...core.model import added
+from ...core.records import to_row
 from ...core.status import Status
 from ...evaluation import records
 from ...host import digest
@@ -112,7 +113,7 @@ class MatchingDecider:
                 raise
             hits = f"{len(found.matches)} of {len(task.references)} references found"
             evaluation.log(f"matching {evaluation.repeat}: {hits}")
-            return records.matching_to(found)
+            return to_row(found)
 
         return records.matching_from(evaluation.stage("matching", self.key(evaluation), make))
 

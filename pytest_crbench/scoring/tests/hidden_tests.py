@@ -52,16 +52,16 @@ class HiddenTests:
         Raises:
             StageError: if there is no measurement.
         """
-        evaluation, parts = self.evaluation, self.evaluation.owner.parts
+        evaluation, owner = self.evaluation, self.evaluation.owner
         revision = evaluation.revision
         key = digest.of(
             {
                 **self.conditions(check),
                 "patch": digest.of_bytes(revision.patch),
-                "sandbox": parts.backend.name,
+                "sandbox": owner.backend.name,
             }
         )
-        outcome = evaluation.owner.places.store.stage(
+        outcome = evaluation.owner.store.stage(
             f"evaluations/{evaluation.name}/checks/{check.id}",
             key,
             lambda: self.judge(check),
@@ -137,7 +137,7 @@ class HiddenTests:
         """
         changed = changes or Changes()
         owner, wanted = self.evaluation.owner, self.evaluation.instance.environment
-        with owner.parts.backend.open(
+        with owner.backend.open(
             self.evaluation.environment, tree, limits=owner.limits, network=wanted.network
         ) as sandbox:
             return self.runner.run(
@@ -187,8 +187,8 @@ class HiddenTests:
                 "installed": head.installed,
             }
 
-        name = f"controls/{evaluation.owner.parts.backend.name}/{key[:2]}/{key}"
-        store = evaluation.owner.places.shared
+        name = f"controls/{evaluation.owner.backend.name}/{key[:2]}/{key}"
+        store = evaluation.owner.shared
         seen: dict[str, Any] = store.stage(name, key, compute, log=evaluation.log).unwrap()
         # Not in the stage: what an instance expects may be written down after its control was recorded.
         check_expected(check, seen["exception"], seen["message"])

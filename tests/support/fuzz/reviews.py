@@ -10,7 +10,8 @@ from typing import Any
 
 from pytest_crbench.agents.command import native as as_native
 from pytest_crbench.core.model import ReviewComment
-from pytest_crbench.evaluation.records import comment_from, comment_to
+from pytest_crbench.core.records import from_row
+from pytest_crbench.evaluation.records import comment_to
 from pytest_crbench.reviewers.formats import (
     PARSERS,
     HeadFiles,
@@ -103,7 +104,7 @@ def _examine(parsed: Parsed) -> None:
     assert len({comment.id for comment in found}) == len(found)
     assert normalise(found, in_diff=diff.shows) == found
     for comment in found[:50]:
-        assert comment_from(json.loads(json.dumps(comment_to(comment)))) == comment
+        assert from_row(ReviewComment, json.loads(json.dumps(comment_to(comment)))) == comment
 
 
 def _fit(comment: ReviewComment) -> None:
