@@ -35,11 +35,9 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Print the tables; the exit status."""
-    from ..reports.escape import escaped
-    from ..reports.grid import tables_json, tables_markdown, tables_text
     from ..reports.results import load_results
-    from ..reports.tables import remarks, tables
-    from ..text.printable import inert
+    from ..reports.tables import remarks, tables, tables_json, tables_markdown, tables_text
+    from ..text.printable import escaped, inert
 
     try:
         runs = [load_results(path) for path in args.runs]

@@ -214,8 +214,9 @@ def _print(validations: list[Validation]) -> None:
         asked = v.unknown or v.unconfirmed
         mark = "holds" if v.holds else "FLAKY" if v.flaky else "  ?  " if asked else "FAILS"
         name = f"{v.instance}::{v.check}"
-        ran = f"runs {many(v.executed, 'file')} of the tree" if v.executed else "reads the tree"
-        source = f"{many(v.modules, 'module')} of the tree" if v.modules else ran
+        modules, files = v.modules_from_tree, v.executed_from_tree
+        ran = f"runs {many(files, 'file')} of the tree" if files else "reads the tree"
+        source = f"{many(modules, 'module')} of the tree" if modules else ran
         source = source if v.head else "not run"
         print(f"  {mark}  {name:<58} {v.head[0] if v.head else '-':<28} {source}", flush=True)
         for line in (*v.lines, *v.problems):

@@ -10,8 +10,7 @@ from ..statistics.compare import remarks
 from ..statistics.intervals import LEVEL, PAIRED_METHOD
 from ..statistics.paired import METHOD as TEST
 from ..statistics.words import percent
-from ..text.printable import inert, printable
-from .escape import code, escaped
+from ..text.printable import code, escaped, inert, printable
 from .lines import bounds_lines, ident, is_worth_showing, notes
 from .markdown import bullets
 from .results import summary_json

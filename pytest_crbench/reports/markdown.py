@@ -13,9 +13,8 @@ from ..core.status import Status
 from ..statistics.intervals import LEVEL, METHOD
 from ..statistics.score import latest
 from ..statistics.words import many, percent, span
-from ..text.printable import clean
+from ..text.printable import clean, code, escaped
 from ..text.secrets import scrubbed
-from .escape import code, escaped
 from .lines import (
     bounds_line,
     comments_line,

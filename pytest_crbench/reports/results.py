@@ -1,4 +1,4 @@
-"""Writes and reads ``results.json``, and ``results.jsonl``, which grows as verdicts come."""
+"""Writes and reads ``results.json``, and the files of rows that grow as verdicts come."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The published shape of ``results.json``, and of the lines of ``results.jsonl``.
+"""The published shape of ``results.json``; the rows of the files of rows are in it.
 
 ``python -m pytest_crbench.reports.schema`` prints the JSON Schema that docs/results.schema.json holds; with
 the argument ``run`` that of ``run.json`` (docs/run.schema.json).

@@ -15,7 +15,7 @@ from ..scoring.matching.numbers import MatchingNumbers
 from ..statistics.agreement import Estimate
 from ..statistics.words import percent, span
 from ..text.printable import printable
-from .grid import Table, headed, values_of
+from .tables import Table, headed, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

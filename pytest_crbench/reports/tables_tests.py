@@ -16,7 +16,7 @@ from ..statistics.intervals import rate_interval
 from ..statistics.score import Rate, latest
 from ..statistics.words import percent, span
 from ..text.printable import printable
-from .grid import Table, headed, values_of
+from .tables import Table, headed, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -121,7 +121,7 @@ def check_reports(names: Iterable[str]) -> None:
     Raises:
         UsageError: there is none, it cannot be loaded, or its file is one that a run has already.
     """
-    taken = {"run.json", "results.jsonl", *(REPORTS.get(name).file for name in REPORTS.own)}
+    taken = {"run.json", "results.jsonl", "reviews.jsonl", *(REPORTS.get(name).file for name in REPORTS.own)}
     for name in dict.fromkeys(names):
         file = REPORTS.get(name).file
         if name not in REPORTS.own and (not SIMPLE.fullmatch(file) or file in taken):

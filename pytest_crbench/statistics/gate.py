@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import UsageError
 from ..core.scoring import owner_of, scoring_of
-from .condition import Condition, Outcome, shown
-from .regression import regression
+from .conditions import Condition, Outcome, regression, shown
 from .thresholds import Threshold, Tolerance, parse_share, parse_threshold, parse_tolerance
 
 if TYPE_CHECKING:

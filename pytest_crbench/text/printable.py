@@ -1,4 +1,4 @@
-"""Text from foreign programs, made safe to store, send and print."""
+"""Text from foreign programs, made safe to store, send, print and put into Markdown."""
 
 from __future__ import annotations
 
@@ -64,3 +64,25 @@ def slug(text: str, limit: int = 80) -> str:
     """Reduce any text to ``[A-Za-z0-9._-]`` for a file or container name; never empty, never dots alone."""
     reduced = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")[:limit]
     return reduced or "x"
+
+
+_MARKUP = re.compile(r"""[\\`*_{}\[\]<>()#|~!&@:$"'^=]""")
+
+
+def escaped(text: str, limit: int = 300) -> str:
+    """One line of text with every character that Markdown or HTML could read as a sign as an entity.
+
+    CommonMark never takes an entity for structure, so this holds in table cells and link texts too.
+    """
+    return _MARKUP.sub(lambda found: f"&#{ord(found[0])};", printable(text, limit))
+
+
+def code(text: str, limit: int = 300) -> str:
+    """One line of text as a code span, for everywhere but table cells; "" stays ""."""
+    line = printable(text, limit)
+    if not line:
+        return ""
+    longest = max((len(run) for run in re.findall("`+", line)), default=0)
+    fence = "`" * (longest + 1)
+    space = " " if longest or line.startswith(" ") else ""
+    return f"{fence}{space}{line}{space}{fence}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import StageError
+from ..core.records import to_row
 from ..core.status import Status
 from ..scoring.tests.hidden_tests import HiddenTests
 from ..text.printable import printable
@@ -27,9 +28,9 @@ class Validation:
     ``lines`` are for people: what failed on each side, with the line of the test. ``unconfirmed``: all is
     well, but nobody has said yet that ``exception`` is the one to expect.
 
-    ``head`` and ``fixed`` say what each run showed, e.g. ``failed (AssertionError)``. ``modules`` is the
-    least number of modules that a run at fixed imported from the tree, ``executed`` that of the tree's files
-    which it, or a program that it started, executed; both are 0 only for a test that reads the tree.
+    ``head`` and ``fixed`` say what each run showed, e.g. ``failed (AssertionError)``. ``modules_from_tree``
+    is the least number of modules that a run at fixed imported from the tree, ``executed_from_tree`` that of
+    the tree's files which it, or a program that it started, executed; both are 0 if it reads the tree.
     """
 
     instance: str
@@ -37,8 +38,8 @@ class Validation:
     head: tuple[str, ...] = ()
     fixed: tuple[str, ...] = ()
     exception: str = ""
-    modules: int = 0
-    executed: int = 0
+    modules_from_tree: int = 0
+    executed_from_tree: int = 0
     seconds: float = 0.0
     flaky: bool = False
     problems: tuple[str, ...] = ()
@@ -54,22 +55,7 @@ class Validation:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON, as in the report of ``crbench validate --json``."""
-        return {
-            "instance": self.instance,
-            "check": self.check,
-            "holds": self.holds,
-            "flaky": self.flaky,
-            "unknown": self.unknown,
-            "unconfirmed": self.unconfirmed,
-            "problems": list(self.problems),
-            "head": list(self.head),
-            "fixed": list(self.fixed),
-            "exception": self.exception,
-            "lines": list(self.lines),
-            "modules_from_tree": self.modules,
-            "executed_from_tree": self.executed,
-            "seconds": round(self.seconds, 3),
-        }
+        return {**to_row(self), "holds": self.holds}
 
 
 def validate(
@@ -222,9 +208,9 @@ def _judge(
         head=tuple(_shown(o) for o in head),
         fixed=tuple(_shown(o) for o in fixed),
         exception=head[0].exception,
-        modules=modules,
-        executed=executed,
-        seconds=sum(o.duration for o in [*head, *fixed]) / (len(head) + len(fixed)),
+        modules_from_tree=modules,
+        executed_from_tree=executed,
+        seconds=round(sum(o.duration for o in [*head, *fixed]) / (len(head) + len(fixed)), 3),
         flaky=flaky,
         problems=tuple(found),
         lines=tuple(_failing(check, "head", head) + _failing(check, "fixed", fixed)),

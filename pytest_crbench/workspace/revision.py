@@ -111,29 +111,6 @@ def changes(head: Tree, patch: bytes) -> Changes:
         return _complete(head, *_contents(git_dir, listed))
 
 
-def materialise(head: Tree, patch: bytes, destination: Path) -> None:
-    """Write head with the revision applied to a new folder (special files and a top-level ``.git`` left out).
-
-    Raises:
-        AgentError: as `changes`.
-        InfraError: if git or the disk fails.
-    """
-    wanted = changes(head, patch)
-    touched = set(wanted.paths)
-    try:
-        destination.mkdir(parents=True, exist_ok=True)
-        for path, entry in scan(head.path).items():
-            if path not in touched:
-                files.write(destination, path, entry.read(), entry.mode)
-        for file in wanted.files:
-            files.write(destination, file.path, file.content, file.mode)
-    except OSError as error:
-        raise InfraError(
-            f"cannot write the revised tree to {destination}: {error}. Free some space, then run again.",
-            reason="disk",
-        ) from error
-
-
 def _relevant(entries: Mapping[str, Entry]) -> dict[str, Entry]:
     return {
         path: entry

@@ -170,7 +170,7 @@ def test_markup_in_a_summary(evil: Evil) -> None:
     """A reason or a reviewer's name holds HTML, links, images (that tell who looks), tables, a comment
     that swallows what follows, mentions: the job's summary on the forge shows what the reviewer wants.
 
-    Defence: code spans that cannot be closed (reports/escape.py)
+    Defence: code spans that cannot be closed (text/printable.py)
     """
 
     def outside_code(text: str) -> str:

@@ -15,12 +15,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.revised import materialise
 
 from pytest_crbench.core.errors import AgentError, InfraError
 from pytest_crbench.core.model import Tree
 from pytest_crbench.host import digest, trees
 from pytest_crbench.sandbox import beneath
-from pytest_crbench.workspace.revision import capture, changes, materialise
+from pytest_crbench.workspace.revision import capture, changes
 
 SECRET = "the host's own key"
 

@@ -15,10 +15,10 @@ from report_runs import broken, run_of, verdicts
 from pytest_crbench.core.errors import InfraError
 from pytest_crbench.core.status import Status
 from pytest_crbench.reports.comparison import comparison_markdown, comparison_text
-from pytest_crbench.reports.escape import code, escaped
 from pytest_crbench.reports.markdown import STEP_SUMMARY_LIMIT, append_step_summary, markdown
 from pytest_crbench.statistics.compare import compare
 from pytest_crbench.statistics.gate import decide, make_gate
+from pytest_crbench.text.printable import code, escaped
 
 if TYPE_CHECKING:
     from pathlib import Path

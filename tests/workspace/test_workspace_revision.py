@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.revised import materialise
 
 from pytest_crbench.core.errors import AgentError, InfraError
 from pytest_crbench.core.model import Changes, File, Tree
 from pytest_crbench.host import digest
-from pytest_crbench.workspace.revision import capture, changes, materialise
+from pytest_crbench.workspace.revision import capture, changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
