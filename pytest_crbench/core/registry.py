@@ -38,7 +38,7 @@ class Registry(Generic[T]):
         self._foreign: dict[str, list[EntryPoint]] | None = None
 
     def __contains__(self, name: str) -> bool:
-        return name in self.own or name in self._others()
+        return name in self.own or name in self._loaded or name in self._others()
 
     def names(self) -> tuple[str, ...]:
         """Every name: ours, then those of other packages, sorted."""
@@ -46,7 +46,7 @@ class Registry(Generic[T]):
 
     def foreign(self) -> tuple[str, ...]:
         """The names of other packages, sorted."""
-        return tuple(sorted(self._others()))
+        return tuple(sorted({*self._others(), *self._loaded}.difference(self.own)))
 
     def get(self, name: str) -> T:
         """Return the part of that name.
@@ -57,6 +57,10 @@ class Registry(Generic[T]):
         if name not in self._loaded:
             self._loaded[name] = self._load(name)
         return self._loaded[name]
+
+    def add(self, name: str, part: T) -> None:
+        """Make a part known under a name in this process."""
+        self._loaded[name] = self.checked(part, name)
 
     def use(self, name: str, call: Callable[[T], R]) -> R:
         """Return what ``call`` makes of the part of a name.

@@ -122,7 +122,12 @@ class Backend(Protocol):
     name: str
 
     def describe(self) -> dict[str, Any]:
-        """What is recorded with the results (engine, versions, what is not isolated); plain JSON."""
+        """What is recorded with the results, as plain JSON.
+
+        ``name``; ``isolation``, "none" where commands run as the user; ``limits``, of "memory" (or "memory
+        per process"), "processes", "network" and so on those that hold; ``not_isolated``, what is not
+        separated from the host; and whatever else tells what it was (engine, versions).
+        """
 
     def prepare(self, pythons: Sequence[str]) -> None:
         """Have what environments are built on: called once, before work starts.

@@ -13,6 +13,8 @@ from .given import TYPED, ini_values
 from .options import ini_name
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..core.settings import Settings
     from .selection import Selection
 
@@ -53,6 +55,26 @@ def activate(config: pytest.Config) -> None:
         _join(config, settings)
     else:
         _lead(config, settings, selection)
+
+
+def activate_contracts(config: pytest.Config, paths: Sequence[str]) -> None:
+    """Hand the options to the suites of `contracts`; no benchmark runs.
+
+    Raises:
+        pytest.UsageError: for a part that cannot be named so, or if the suites are not asked for.
+    """
+    from ..contracts import SETTINGS, Subject
+
+    try:
+        for text in config.getoption("crbench_contract"):
+            found = Subject.parse(text)
+            if not found.registered:
+                found.load(config.invocation_params.dir)
+        config.stash[SETTINGS] = read_settings(config)
+    except CrbenchError as error:
+        raise pytest.UsageError(f"crbench: {error}") from None
+    if not any("contracts" in path for path in paths):
+        raise pytest.UsageError("crbench: --crbench-contract goes with --pyargs pytest_crbench.contracts")
 
 
 def _join(config: pytest.Config, settings: Settings) -> None:

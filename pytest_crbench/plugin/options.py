@@ -46,6 +46,12 @@ GROUPS: dict[str, tuple[tuple[str, str, str, str], ...]] = {
         ("sandbox", "value", "KIND", "auto (default), docker, local or a registered name"),
         ("repeats", "value", "N", "evaluate each pull request N times (default 1)"),
         ("report", "list", "NAME", "write another report at the end, which a package registers (repeatable)"),
+        (
+            "contract",
+            "list",
+            "KIND:NAME",
+            "look whether a part keeps its contract, with --pyargs pytest_crbench.contracts (repeatable)",
+        ),
         ("offline", "flag", "", "score without any repository: matching of reviews that were made elsewhere"),
     ),
     "code-review benchmark: gate": (

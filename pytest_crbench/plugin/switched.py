@@ -45,7 +45,11 @@ def pytest_configure(config: pytest.Config) -> None:
         # A shell variable that is not set: running something else, without the gate, would look like success.
         if config.getoption(ini_name(name)) in ("", [""]):
             raise pytest.UsageError(f"crbench: --crbench-{name}= is empty: give it a value, or leave it out")
-    if _active(config):
+    if config.getoption("crbench_contract"):
+        from .activate import activate_contracts
+
+        activate_contracts(config, _typed(config).paths)
+    elif _active(config):
         from .activate import activate
 
         activate(config)
@@ -74,7 +78,11 @@ def _on(config: pytest.Config) -> bool:
 
 
 def _active(config: pytest.Config) -> bool:
-    return _on(config) and (bool(_typed(config).options) or not _own_tests_only(config))
+    return (
+        _on(config)
+        and not config.getoption("crbench_contract")
+        and (bool(_typed(config).options) or not _own_tests_only(config))
+    )
 
 
 def _typed(config: pytest.Config) -> Typed:

@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_crbench.contracts.test_sandbox import eventually
 from pytest_crbench.core.errors import InfraError, InvalidInstanceError, UsageError
 from pytest_crbench.core.model import File
 from pytest_crbench.core.sandbox import SandboxSettings
@@ -30,7 +31,7 @@ from pytest_crbench.sandbox.engine import Kept
 from pytest_crbench.sandbox.local import LocalBackend
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    pass
 
 
 def settings(tmp_path: Path, **more: Any) -> SandboxSettings:
@@ -254,9 +255,7 @@ def test_writing_beneath_a_folder_follows_no_link(tmp_path: Path) -> None:
 # Leftovers of the local backend
 
 
-def test_a_killed_owners_folder_and_processes_are_reaped(
-    tmp_path: Path, eventually: Callable[..., bool]
-) -> None:
+def test_a_killed_owners_folder_and_processes_are_reaped(tmp_path: Path) -> None:
     """Without bubblewrap a command survives the SIGKILL of its owner; reaping finds it by its mark."""
     some = settings(tmp_path)
     number = f"77{secrets.randbelow(10**7)}"

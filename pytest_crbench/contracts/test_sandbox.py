@@ -1,38 +1,129 @@
-"""What every backend promises. A promise that a backend does not make is skipped by its own description."""
+"""What every sandbox promises (`core.sandbox`). What one says that it does not limit is skipped."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import secrets
 import subprocess
 import time
 import uuid
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.memory import growing_at_most
 
-from pytest_crbench.core.errors import InfraError
-from pytest_crbench.core.sandbox import File, Limits
-from pytest_crbench.host import digest
+from ..core.errors import CrbenchError, InfraError
+from ..core.model import Environment, Tree
+from ..core.sandbox import EnvironmentRef, File, Limits, SandboxKind, SandboxSettings
+from ..host import digest
+from ..run.assemble import sandbox_settings
+from .sample import fails, is_text, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
-    from pytest_crbench.core.model import Tree
+    from ..core.sandbox import Backend, Sandbox
+    from ..core.settings import Settings
+    from . import Subject
+
+WANTED = Environment(requirements=("markupsafe",), as_of="2024-06-01")
+
+
+@dataclass(frozen=True)
+class Kit:
+    """A backend with an environment and a tree."""
+
+    backend: Backend
+    environment: EnvironmentRef
+    tree: Tree
+    settings: SandboxSettings
+
+    @property
+    def about(self) -> dict[str, Any]:
+        return self.backend.describe()
+
+    def open(self, limits: Limits | None = None, **options: Any) -> AbstractContextManager[Sandbox]:
+        return self.backend.open(
+            self.environment, self.tree, limits=limits or Limits(lifetime=300), **options
+        )
+
+
+@pytest.fixture(scope="session")
+def kit(
+    part: Any, subject: Subject, settings: Settings, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Kit]:
+    """The backend, with a cache of its own, an environment and a small tree."""
+    assert isinstance(part, SandboxKind), f"{subject.name} is no instance of a subclass of SandboxKind"
+    private = replace(settings, cache=tmp_path_factory.mktemp("cache"))
+    wanted = sandbox_settings(private, secrets.token_hex(8), print)
+    try:
+        backend = part.make(wanted)
+        backend.prepare([WANTED.python])
+        environment = backend.environment(WANTED)
+    except CrbenchError as error:
+        fails(f"cannot be had here: {error}")
+    yield Kit(backend, environment, small_tree(tmp_path_factory.mktemp("tree")), wanted)
+    backend.reap(wanted.session)
+
+
+def small_tree(root: Path) -> Tree:
+    (root / "pkg").mkdir()
+    (root / "pkg" / "__init__.py").write_text("VALUE = 1\n")
+    (root / "run.sh").write_text("#!/bin/sh\necho ran\n")
+    (root / "run.sh").chmod(0o755)
+    (root / "link").symlink_to("pkg/__init__.py")
+    (root / "dangling").symlink_to("/nowhere/at all")
+    (root / ".gitignore").write_text("*.log\n")
+    (root / "kept.log").write_bytes(b"\x00\xff binary\r\n")
+    (root / "odd name\n\u00e9").write_text("odd")
+    (Path(os.fsdecode(os.fsencode(root) + b"/not-utf8-\xff"))).write_text("raw")
+    return Tree(root, digest.of_tree(root))
+
+
+@contextmanager
+def growing_at_most(limit: int) -> Iterator[None]:
+    """Assert that the memory of this process grows by no more than ``limit`` bytes meanwhile."""
+    clear, status = Path("/proc/self/clear_refs"), Path("/proc/self/status")
+
+    def read(name: str) -> int:
+        lines = status.read_text().splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:"))
+
+    if not clear.exists():
+        yield
+        return
+    clear.write_text("5")
+    before = read("VmRSS")
+    yield
+    grown = read("VmHWM") - before
+    assert grown < limit, f"{grown} bytes more"
+
+
+def eventually(condition: Callable[[], bool], within: float = 10.0) -> bool:
+    """Wait until a condition holds, for at most ``within`` seconds; whether it does."""
+    end = time.monotonic() + within
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.1)
+    return condition()
 
 
 def code(text: str) -> list[str]:
     return ["-I", "-c", text]
 
 
-def needs_limit(kit: Any, name: str) -> None:
+def needs_limit(kit: Kit, name: str) -> None:
     if name not in kit.about["limits"]:
         pytest.skip(f"{kit.backend.name} says that it does not limit: {name}")
 
 
-def needs_isolation(kit: Any) -> None:
+def needs_isolation(kit: Kit) -> None:
     if kit.about["isolation"] == "none":
         pytest.skip("this backend says that it does not isolate")
 
@@ -40,7 +131,7 @@ def needs_isolation(kit: Any) -> None:
 # What commands do
 
 
-def test_tells_exit_status_and_both_streams_as_bytes(kit: Any) -> None:
+def test_tells_exit_status_and_both_streams_as_bytes(kit: Kit) -> None:
     with kit.open() as box:
         done = box.exec(
             [
@@ -59,14 +150,14 @@ def test_tells_exit_status_and_both_streams_as_bytes(kit: Any) -> None:
     assert 0 < done.duration < 20
 
 
-def test_arguments_are_not_read_by_a_shell(kit: Any) -> None:
+def test_arguments_are_not_read_by_a_shell(kit: Kit) -> None:
     odd = ["$HOME", "a b", "*", "'", '"', "", "--", "x=1", "\n"]
     with kit.open() as box:
         done = box.exec([box.python, *code("import sys;print(sys.argv[1:])"), *odd], timeout=20)
     assert done.stdout.decode().strip() == repr(odd)
 
 
-def test_environment_holds_nothing_of_the_host(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_holds_nothing_of_the_host(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-host")
     look = (
         "import os,glob,json\n"
@@ -78,8 +169,6 @@ def test_environment_holds_nothing_of_the_host(kit: Any, monkeypatch: pytest.Mon
     )
     with kit.open() as box:
         done = box.exec([box.python, *code(look)], timeout=20, env={"MINE": "a=b c"})
-        import json
-
         env, seen = json.loads(done.stdout)
         assert env.pop("MINE") == "a=b c"
         assert env.pop("TZ") == "UTC"
@@ -94,7 +183,7 @@ def test_environment_holds_nothing_of_the_host(kit: Any, monkeypatch: pytest.Mon
         assert "sk-of-the-host" not in "".join(seen)
 
 
-def test_starts_in_the_tree_or_where_it_is_told(kit: Any) -> None:
+def test_starts_in_the_tree_or_where_it_is_told(kit: Kit) -> None:
     with kit.open() as box:
         here = box.exec(["pwd"], timeout=20).stdout.decode().strip()
         there = box.exec(["pwd"], timeout=20, cwd=box.workdir + "/pkg").stdout.decode().strip()
@@ -102,12 +191,12 @@ def test_starts_in_the_tree_or_where_it_is_told(kit: Any) -> None:
         assert box.exec(["pwd"], timeout=20, cwd=box.workdir + "/absent").returncode == 126
 
 
-def test_a_missing_program_is_an_exit_status(kit: Any) -> None:
+def test_a_missing_program_is_an_exit_status(kit: Kit) -> None:
     with kit.open() as box:
         assert box.exec(["no-such-program"], timeout=20).returncode == 127
 
 
-def test_has_the_pinned_packages_and_runs_pytest(kit: Any) -> None:
+def test_has_the_pinned_packages_and_runs_pytest(kit: Kit) -> None:
     assert "markupsafe==2.1.5" in kit.environment.pins  # the newest of June 2024
     assert "pytest==8.4.2" in kit.environment.pins  # newer than that date, and exempt from it
     with kit.open() as box:
@@ -123,7 +212,7 @@ def test_has_the_pinned_packages_and_runs_pytest(kit: Any) -> None:
     assert b"1 passed" in done.stdout
 
 
-def test_killed_by_a_signal_is_told_as_a_shell_does(kit: Any) -> None:
+def test_killed_by_a_signal_is_told_as_a_shell_does(kit: Kit) -> None:
     with kit.open() as box:
         done = box.exec([box.python, *code("import os;os.kill(os.getpid(),15)")], timeout=20)
     assert done.returncode == 128 + 15
@@ -132,9 +221,7 @@ def test_killed_by_a_signal_is_told_as_a_shell_does(kit: Any) -> None:
 # Time
 
 
-def test_a_time_out_kills_all_that_was_started_but_not_the_files(
-    kit: Any, eventually: Callable[..., bool]
-) -> None:
+def test_a_time_out_kills_all_that_was_started_but_not_the_files(kit: Kit) -> None:
     """A child with its own session survives the death of its process group (inspect#1357)."""
     mark = f"31{uuid.uuid4().int % 10**7}"
     with kit.open() as box:
@@ -155,14 +242,14 @@ def test_a_time_out_kills_all_that_was_started_but_not_the_files(
         assert box.exec(["echo", "next"], timeout=20).stdout == b"next\n"
 
 
-def test_a_command_that_exits_like_a_time_out_is_not_one(kit: Any) -> None:
+def test_a_command_that_exits_like_a_time_out_is_not_one(kit: Kit) -> None:
     with kit.open() as box:
         for status in (124, 137):
             done = box.exec(["sh", "-c", f"exit {status}"], timeout=20)
             assert (done.returncode, done.timed_out, done.oom_killed) == (status, False, False)
 
 
-def test_a_background_child_that_keeps_the_streams_does_not_hold_the_result(kit: Any) -> None:
+def test_a_background_child_that_keeps_the_streams_does_not_hold_the_result(kit: Kit) -> None:
     with kit.open() as box:
         began = time.monotonic()
         done = box.exec(["sh", "-c", "sleep 300 & echo done"], timeout=60)
@@ -170,7 +257,7 @@ def test_a_background_child_that_keeps_the_streams_does_not_hold_the_result(kit:
         assert time.monotonic() - began < 15
 
 
-def test_ends_itself_when_its_lifetime_is_over(kit: Any, eventually: Callable[..., bool]) -> None:
+def test_ends_itself_when_its_lifetime_is_over(kit: Kit) -> None:
     with kit.open(Limits(lifetime=2)) as box:
         assert box.exec(["true"], timeout=20).returncode == 0
         time.sleep(3)
@@ -181,7 +268,7 @@ def test_ends_itself_when_its_lifetime_is_over(kit: Any, eventually: Callable[..
 # Output and memory
 
 
-def test_a_flood_of_output_is_cut_and_does_not_fill_our_memory(kit: Any) -> None:
+def test_a_flood_of_output_is_cut_and_does_not_fill_our_memory(kit: Kit) -> None:
     """100 MB of output once took 70 GB (LiveBench PR475)."""
     flood = "import os\nos.write(1,b'HEAD')\nfor _ in range(500): os.write(1,b'x'*2**20)\nos.write(1,b'TAIL')"
     with growing_at_most(60 * 1024**2), kit.open(Limits(output=100_000, lifetime=300)) as box:
@@ -196,7 +283,7 @@ def test_a_flood_of_output_is_cut_and_does_not_fill_our_memory(kit: Any) -> None
     assert int(dropped[1]) == 500 * 2**20 + 8 - 100_000
 
 
-def test_memory_is_limited_and_a_kill_is_told_from_a_time_out(kit: Any) -> None:
+def test_memory_is_limited_and_a_kill_is_told_from_a_time_out(kit: Kit) -> None:
     hog = "x=[]\nwhile True: x.append(bytearray(8*2**20))"
     with kit.open(Limits(memory=200 * 2**20, lifetime=300)) as box:
         done = box.exec([box.python, *code(hog)], timeout=60)
@@ -212,7 +299,7 @@ def test_memory_is_limited_and_a_kill_is_told_from_a_time_out(kit: Any) -> None:
         assert box.exec(["echo", "alive"], timeout=20).stdout == b"alive\n"
 
 
-def test_processes_are_limited(kit: Any) -> None:
+def test_processes_are_limited(kit: Kit) -> None:
     needs_limit(kit, "processes")
     fork = (
         "import os,time\nn=0\n"
@@ -228,7 +315,7 @@ def test_processes_are_limited(kit: Any) -> None:
 # Files
 
 
-def test_holds_the_tree_exactly(kit: Any) -> None:
+def test_holds_the_tree_exactly(kit: Kit) -> None:
     look = (
         "import os,json,stat\nr={}\n"
         "for d,ns,fs in os.walk(b'.'):\n"
@@ -240,8 +327,6 @@ def test_holds_the_tree_exactly(kit: Any) -> None:
         "print(json.dumps(r))"
     )
     with kit.open() as box:
-        import json
-
         seen = json.loads(box.exec([box.python, *code(look)], timeout=20).stdout)
     wanted = {
         os.fsencode(path).hex(): [mode, content.hex()] for path, mode, content in digest.walk(kit.tree.path)
@@ -249,7 +334,7 @@ def test_holds_the_tree_exactly(kit: Any) -> None:
     assert seen == wanted
 
 
-def test_files_go_in_and_come_out_unchanged(kit: Any) -> None:
+def test_files_go_in_and_come_out_unchanged(kit: Kit) -> None:
     files = [
         File("a/b/c.bin", bytes(range(256)) * 300),
         File("run", b"#!/bin/sh\necho put\n", "100755"),
@@ -272,7 +357,7 @@ def test_files_go_in_and_come_out_unchanged(kit: Any) -> None:
             assert box.exec(["sh", "-c", mine], timeout=20).returncode == 0
 
 
-def test_put_replaces_what_is_there(kit: Any) -> None:
+def test_put_replaces_what_is_there(kit: Kit) -> None:
     with kit.open() as box:
         made = "mkdir -p d/e && ln -s /etc l && ln -s pkg/__init__.py f && echo old > o"
         assert box.exec(["sh", "-c", made], timeout=20).returncode == 0
@@ -288,12 +373,12 @@ def test_put_replaces_what_is_there(kit: Any) -> None:
 
 
 @pytest.mark.parametrize("path", ["../x", "/x", "a/../../x", ""])
-def test_put_refuses_a_path_that_leaves_its_folder(kit: Any, path: str) -> None:
+def test_put_refuses_a_path_that_leaves_its_folder(kit: Kit, path: str) -> None:
     with kit.open() as box, pytest.raises(ValueError, match="folder"):
         box.put([File(path, b"x")], box.scratch)
 
 
-def test_get_reads_regular_files_only(kit: Any, tmp_path: Path) -> None:
+def test_get_reads_regular_files_only(kit: Kit, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("of the host")
     with kit.open() as box:
@@ -320,7 +405,7 @@ def test_get_reads_regular_files_only(kit: Any, tmp_path: Path) -> None:
         "mkdir d; echo x > d/r; mv d e; ln -s e d",
     ],
 )
-def test_get_of_what_a_program_put_in_the_way_is_no_failure_of_the_sandbox(kit: Any, made: str) -> None:
+def test_get_of_what_a_program_put_in_the_way_is_no_failure_of_the_sandbox(kit: Kit, made: str) -> None:
     """An engine answers 500 to a file in the place of a folder, and to a loop of links."""
     with kit.open() as box:
         assert box.exec(["sh", "-c", made], timeout=20, cwd=box.scratch).returncode == 0
@@ -333,7 +418,7 @@ def test_get_of_what_a_program_put_in_the_way_is_no_failure_of_the_sandbox(kit: 
         assert box.exec(["true"], timeout=20).returncode == 0
 
 
-def test_get_while_a_program_changes_the_file(kit: Any) -> None:
+def test_get_while_a_program_changes_the_file(kit: Kit) -> None:
     """The engine breaks its archive off where a file shrinks while it is read."""
     change = (
         "import os\nif os.fork(): os._exit(0)\nos.setsid()\nnull = os.open('/dev/null', os.O_RDWR)\n"
@@ -347,7 +432,7 @@ def test_get_while_a_program_changes_the_file(kit: Any) -> None:
             assert not box.get(box.scratch + "/r").strip(b"\0")
 
 
-def test_export_of_what_the_host_cannot_hold_is_too_large(kit: Any, tmp_path: Path) -> None:
+def test_export_of_what_the_host_cannot_hold_is_too_large(kit: Kit, tmp_path: Path) -> None:
     deep = "import os\nfor _ in range(30):\n    os.mkdir('d' * 250)\n    os.chdir('d' * 250)\nopen('f', 'w')"
     with kit.open() as box:
         assert box.exec([box.python, "-c", deep], timeout=20).returncode == 0
@@ -360,13 +445,13 @@ def test_export_of_what_the_host_cannot_hold_is_too_large(kit: Any, tmp_path: Pa
         assert failure in ("", "too-large")
 
 
-def test_export_skips_a_hard_link_to_what_is_left_out(kit: Any, tmp_path: Path) -> None:
+def test_export_skips_a_hard_link_to_what_is_left_out(kit: Kit, tmp_path: Path) -> None:
     made = "mkdir -p .git && echo x > .git/config && ln .git/config settings && chmod 555 .git"
     _exported(kit, made, tmp_path / "out")
     assert (tmp_path / "out" / "pkg" / "__init__.py").exists()
 
 
-def test_a_repository_can_be_put_beside_the_tree(kit: Any, tmp_path: Path) -> None:
+def test_a_repository_can_be_put_beside_the_tree(kit: Kit, tmp_path: Path) -> None:
     repo = tmp_path / "repo"
     git = ["git", "-C", str(repo), "-c", "user.name=a", "-c", "user.email=a@example.org"]
     subprocess.run(["git", "init", "-q", str(repo)], check=True)
@@ -387,7 +472,7 @@ def test_a_repository_can_be_put_beside_the_tree(kit: Any, tmp_path: Path) -> No
 # Export
 
 
-def _exported(kit: Any, script: str, destination: Path) -> None:
+def _exported(kit: Kit, script: str, destination: Path) -> None:
     with kit.open() as box:
         done = box.exec(["sh", "-c", script], timeout=20)
         assert done.returncode == 0, done
@@ -396,12 +481,12 @@ def _exported(kit: Any, script: str, destination: Path) -> None:
             box.exec(["true"], timeout=20)
 
 
-def test_export_without_changes_is_the_tree(kit: Any, tmp_path: Path) -> None:
+def test_export_without_changes_is_the_tree(kit: Kit, tmp_path: Path) -> None:
     _exported(kit, "true", tmp_path / "out")
     assert digest.of_tree(tmp_path / "out") == kit.tree.digest
 
 
-def test_export_shows_edits_deletions_links_and_modes(kit: Any, tmp_path: Path) -> None:
+def test_export_shows_edits_deletions_links_and_modes(kit: Kit, tmp_path: Path) -> None:
     out = tmp_path / "out"
     _exported(
         kit,
@@ -424,7 +509,7 @@ def test_export_shows_edits_deletions_links_and_modes(kit: Any, tmp_path: Path) 
     assert (out / "sealed").read_text() == "s\n"
 
 
-def test_export_writes_nothing_outside_its_folder(kit: Any, tmp_path: Path) -> None:
+def test_export_writes_nothing_outside_its_folder(kit: Kit, tmp_path: Path) -> None:
     """A link in the place of a folder must not carry files of the export to where it points."""
     victim = tmp_path / "victim"
     victim.mkdir()
@@ -435,14 +520,14 @@ def test_export_writes_nothing_outside_its_folder(kit: Any, tmp_path: Path) -> N
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out", "victim"]
 
 
-def test_export_refuses_a_tree_that_is_too_large(kit: Any, tmp_path: Path) -> None:
+def test_export_refuses_a_tree_that_is_too_large(kit: Kit, tmp_path: Path) -> None:
     with kit.open() as box:
         assert box.exec(["truncate", "-s", "300G", "huge"], timeout=20).returncode == 0
         with pytest.raises(InfraError, match="larger"):
             box.export(tmp_path / "out", limit=1024**2)
 
 
-def test_sandboxes_do_not_share_anything(kit: Any) -> None:
+def test_sandboxes_do_not_share_anything(kit: Kit) -> None:
     with kit.open() as one, kit.open() as two:
         one.put([File("mine", b"1")], one.scratch)
         mark = f"/tmp/{uuid.uuid4().hex}"
@@ -460,7 +545,7 @@ def test_sandboxes_do_not_share_anything(kit: Any) -> None:
 # Isolation
 
 
-def test_the_network_is_off(kit: Any) -> None:
+def test_the_network_is_off(kit: Kit) -> None:
     needs_limit(kit, "network")
     reach = (
         "import socket\n"
@@ -476,7 +561,7 @@ def test_the_network_is_off(kit: Any) -> None:
     assert b"eth0" not in done.stdout
 
 
-def test_local_sockets_work_without_a_network(kit: Any) -> None:
+def test_local_sockets_work_without_a_network(kit: Kit) -> None:
     serve = (
         "import socket\ns=socket.create_server(('localhost',0))\n"
         "c=socket.create_connection(s.getsockname()[:2]);print('ok')"
@@ -485,7 +570,7 @@ def test_local_sockets_work_without_a_network(kit: Any) -> None:
         assert box.exec([box.python, *code(serve)], timeout=20).stdout == b"ok\n"
 
 
-def test_commands_are_neither_root_nor_privileged(kit: Any) -> None:
+def test_commands_are_neither_root_nor_privileged(kit: Kit) -> None:
     needs_isolation(kit)
     with kit.open() as box:
         assert box.exec(["id", "-u"], timeout=20).stdout not in (b"0\n", b"")
@@ -497,19 +582,10 @@ def test_commands_are_neither_root_nor_privileged(kit: Any) -> None:
             assert box.exec(["sh", "-c", f"echo x >> {target}"], timeout=20).returncode != 0, target
 
 
-def test_cannot_see_the_host(kit: Any, tmp_path: Path, repo_root: Path) -> None:
+def test_cannot_see_the_host(kit: Kit, tmp_path: Path) -> None:
     needs_isolation(kit)
     (tmp_path / "secret").write_text("s")
-    hidden = [
-        tmp_path / "secret",
-        repo_root / "instances",
-        kit.settings.cache,
-        Path.home() / ".bashrc",
-        Path(__file__),
-    ]
-    import pytest_crbench
-
-    hidden.append(Path(pytest_crbench.__file__))
+    hidden = [tmp_path / "secret", kit.settings.cache, Path.home() / ".bashrc", Path(__file__)]
     with kit.open() as box:
         for path in hidden:
             assert box.exec(["test", "-e", str(path)], timeout=20).returncode == 1, path
@@ -518,7 +594,7 @@ def test_cannot_see_the_host(kit: Any, tmp_path: Path, repo_root: Path) -> None:
         assert box.exec(["hostname"], timeout=20).stdout in (b"sandbox\n", b"")
 
 
-def test_names_do_not_tell_the_instance(kit: Any) -> None:
+def test_names_do_not_tell_the_instance(kit: Kit) -> None:
     with kit.open() as box:
         said = box.exec(
             ["sh", "-c", "env; hostname; mount; cat /proc/1/cmdline /proc/self/cgroup"], timeout=20
@@ -530,7 +606,7 @@ def test_names_do_not_tell_the_instance(kit: Any) -> None:
 # Ending
 
 
-def test_close_can_be_called_twice_and_leaves_nothing(kit: Any) -> None:
+def test_close_can_be_called_twice_and_leaves_nothing(kit: Kit) -> None:
     with kit.open() as box:
         box.close()
         box.close()
@@ -542,28 +618,28 @@ def test_close_can_be_called_twice_and_leaves_nothing(kit: Any) -> None:
     assert not sandboxes.exists() or list(sandboxes.iterdir()) == []
 
 
-def test_close_comes_also_after_an_error(kit: Any) -> None:
+def test_close_comes_also_after_an_error(kit: Kit) -> None:
     with pytest.raises(ZeroDivisionError), kit.open() as box:
         1 / 0  # noqa: B018
     with pytest.raises(InfraError):
         box.exec(["true"], timeout=20)
 
 
-def test_an_environment_is_the_same_every_time(kit: Any, small_tree: Tree) -> None:
-    from pytest_crbench.core.model import Environment
-
-    again = kit.backend.environment(Environment(requirements=("markupsafe",), as_of="2024-06-01"))
+def test_an_environment_is_the_same_every_time(kit: Kit) -> None:
+    again = kit.backend.environment(WANTED)
     assert again == kit.environment
     assert again.digest == kit.environment.digest
+    found = kit.backend.foundation(WANTED.python)
+    assert found is None or (kit.environment.base_name, kit.environment.base_id) == found
 
 
-def test_description_is_plain_json(kit: Any) -> None:
-    import json
-
-    about = kit.about
-    assert json.loads(json.dumps(about)) == about
+def test_description_is_plain_json(kit: Kit, subject: Subject) -> None:
+    about = plain(kit.about)
     assert about["name"] == kit.backend.name
-    assert about["not_isolated"]
+    assert not subject.registered or kit.backend.name == subject.name, "name must be that of the entry point"
+    is_text(about["isolation"], "isolation")
+    assert isinstance(about["limits"], list), "limits must list what the sandbox limits"
+    assert about["not_isolated"], "not_isolated must say what the sandbox does not separate from the host"
 
 
 def _runs_on_host(text: str) -> bool:
