@@ -156,7 +156,7 @@ def test_a_part_that_keeps_its_contract_passes(look: Callable[..., Run], kind: s
         ("reviewer", '{"kind": "part"}', '{"kind": {1, 2}}', "test_the_fingerprint", "is no plain JSON"),
         ("reviewer", '{"kind": "part"}', '{"kind": (1, 2)}', "test_the_fingerprint", "names are text, sequences lists"),
         ("reviewer", 'return Review((ReviewComment("c", "wrong"),), self.name)', "return []", "test_returns_a_review", "review() must return a Review, found list"),
-        ("reviewer", 'ReviewComment("c", "wrong")', 'ReviewComment("c", "wrong", side="top")', "test_returns_a_review", "a comment on the side 'top'"),
+        ("reviewer", 'ReviewComment("c", "wrong")', 'ReviewComment("c", "wrong", side="top")', "test_returns_a_review", "found 'top'"),
         ("reviewer", 'self.name)', '"other")', "test_returns_a_review", "reviewer must be the reviewer's name"),
         ("reviewer", 'self.name)', 'self.name, usage={"tokens": -1})', "test_returns_a_review", "'tokens' must be a number of 0 or more, found -1"),
         ("reviewer", 'task.checkout(task.directory / "copy")', '(task.head.path / "x").write_text("")', "test_returns_a_review", "the part has written to what is not its own"),

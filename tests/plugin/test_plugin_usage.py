@@ -18,7 +18,7 @@ NONE = ("--crbench-reviewer=human", "--crbench-agent=none")
         (["--crbench-reviewer=cmd:nosuchprogram", "--crbench-agent=none"], ["nosuchprogram"]),
         (["--crbench-reviewer=cmd:true {nosuch}", "--crbench-agent=none"], ["nosuch"]),
         (["--crbench-reviewer=human", "--crbench-agent=gpt"], ["--crbench-agent=gpt", "suggestions"]),
-        ([*NONE, "--crbench-sandbox=vm"], ["auto, docker or local"]),
+        ([*NONE, "--crbench-sandbox=vm"], ["auto, docker, local"]),
         ([*NONE, "--crbench-repeats=0"], ["--crbench-repeats=0"]),
         ([*NONE, "--crbench-scoring=magic"], ["magic", "tests"]),
         ([*NONE, "--crbench-fail-under=2"], ["fail-under", "2"]),
