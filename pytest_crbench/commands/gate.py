@@ -84,7 +84,8 @@ def run(args: argparse.Namespace) -> int:
         print(f"crbench gate: {error}", file=sys.stderr)
         return 2
     if args.json:
-        from ..reports.results import summary_json, unmeasured_json
+        from ..reports.results import unmeasured_json
+        from ..reports.schema import summary_json
 
         told = {
             "overall": summary_json(summary)["overall"],

@@ -247,7 +247,9 @@ class Evaluation(Ground):
         if revision is not None:
             self.keys["agent"] = digest.of(dict(self.owner.agent.fingerprint))
         stages = dict.fromkeys(("review", "revision", *self.spent))
-        made = {stage: one for stage in stages if (one := self.__dict__.get(stage) or self.kept.get(stage))}
+        found: dict[str, Any] = {one: self.__dict__.get(one) or self.kept.get(one) for one in stages}
+        # Another package's scoring may keep what it likes.
+        made = {stage: one for stage, one in found.items() if hasattr(one, "duration")}
         record = ReviewRecord(
             id=self.name,
             dataset=self.instance.dataset,

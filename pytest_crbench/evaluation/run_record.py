@@ -84,6 +84,9 @@ def write_run(run: Path, record: RunRecord) -> None:
     Raises:
         InfraError: if the folder cannot be written to.
     """
+    if not (run / NAME).exists():  # no other process knows of it yet
+        _write(run, record)
+        return
     with _locked(run):
         # One that is damaged is written anew.
         with suppress(UsageError):

@@ -151,7 +151,8 @@ class Store:
             return True
 
     def _compute(self, name: str, key: str, compute: Callable[[], Any]) -> Outcome:
-        record: dict[str, Any] = {"key": key, "invocation": self.invocation, "started": _now()}
+        started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        record: dict[str, Any] = {"key": key, "invocation": self.invocation, "started": started}
         earlier = self._used_before(name)
         if earlier:
             record["earlier_usage"] = earlier
@@ -205,7 +206,3 @@ class Store:
 def _numbers(value: Any) -> dict[str, float]:
     found = value.items() if isinstance(value, dict) else ()
     return {k: v for k, v in found if isinstance(v, (int, float)) and not isinstance(v, bool)}
-
-
-def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

@@ -13,7 +13,7 @@ from ..statistics.words import percent
 from ..text.printable import code, escaped, inert, printable
 from .lines import bounds_lines, ident, is_worth_showing, notes
 from .markdown import bullets
-from .results import summary_json
+from .schema import summary_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +30,7 @@ def comparison_text(found: Comparison, *, listed: int = 20) -> list[str]:
     overall = found.overall
     lines = []
     for letter, results in (("A", found.first), ("B", found.second)):
-        lines.append(f"{letter}  {_named(results)}")
+        lines.append(f"{letter}  {printable(results.reviewer, 60)}  ({printable(results.source)})")
         lines += [f"   {line}" for line in bounds_lines(results.summary(scoring=found.scoring))]
     lines.append("")
     groups = [("overall", "", overall), *_worth_showing(found)]
@@ -162,10 +162,6 @@ def _group_json(group: Difference) -> dict[str, Any]:
 
 def _number(value: Fraction | None) -> float | None:
     return None if value is None else round(float(value), 6)
-
-
-def _named(results: Results) -> str:
-    return f"{printable(results.reviewer, 60)}  ({printable(results.source)})"
 
 
 def _notes(found: Comparison) -> list[str]:

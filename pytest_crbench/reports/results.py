@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
@@ -11,7 +12,6 @@ from ..core.errors import InfraError, UsageError
 from ..core.model import IDENTITY, Key, ReviewRecord, Verdict
 from ..core.records import from_row, to_row
 from ..core.report import Report
-from ..core.scoring import scoring_of
 from ..evaluation.run_record import of_lock_file
 from ..statistics.bootstrap import METHOD as AGREEMENT_METHOD
 from ..statistics.intervals import LEVEL, METHOD
@@ -21,16 +21,17 @@ from ..text import plainjson
 from ..text.plainjson import plain
 from ..text.printable import printable
 from ..text.secrets import scrubbed_value
-from .schema import NAME, VERSION, NotRun, ResultsFile, Unmeasured
+from .schema import NAME, VERSION, NotRun, ResultsFile, Unmeasured, summary_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from fractions import Fraction
     from pathlib import Path
 
     from ..statistics.gate import Decision
-    from ..statistics.intervals import Interval
-    from ..statistics.score import Group, Rate, Summary
+
+
+#: What reviews are sorted by.
+_PLACE = attrgetter("dataset", "instance", "arm", "repeat")
 
 
 def document(results: Results, decision: Decision | None) -> dict[str, Any]:
@@ -52,7 +53,7 @@ def document(results: Results, decision: Decision | None) -> dict[str, Any]:
         "summaries": summaries,
         "gate": None if decision is None else plain(decision.to_json()),
         "interval": {"method": METHOD, "agreement_method": AGREEMENT_METHOD, "level": LEVEL},
-        "reviews": [to_row(review) for review in sorted(reviews.values(), key=_place)],
+        "reviews": [to_row(review) for review in sorted(reviews.values(), key=_PLACE)],
         "verdicts": [to_row(verdict) for verdict in found.values()],
         "not_run": [to_row(NotRun(**vars(key), facets=results.planned[key])) for key in absent],
         "unmeasured": unmeasured_json(results),
@@ -107,8 +108,9 @@ def load_results(path: Path) -> Results:
         for place, row in enumerate(part):
             key = Key(*(getattr(row, one) for one in IDENTITY))
             if key in planned:
+                said = f"{key.dataset}::{key.instance}::{key.check} ({key.scoring}, repeat {key.repeat})"
                 raise UsageError(
-                    f"{file}, {name}[{place}]: a second row for {printable(_identity(key))}; a check counts "
+                    f"{file}, {name}[{place}]: a second row for {printable(said)}; a check counts "
                     "once. Use the file as a run wrote it."
                 )
             planned[key] = row.facets
@@ -118,10 +120,6 @@ def load_results(path: Path) -> Results:
         planned=planned,
         source=str(file),
     )
-
-
-def _identity(key: Key) -> str:
-    return f"{key.dataset}::{key.instance}::{key.check} ({key.scoring}, repeat {key.repeat}, {key.arm})"
 
 
 def _upgraded(content: dict[str, Any]) -> dict[str, Any]:
@@ -146,10 +144,6 @@ def _reviews(rows: Any, where: str) -> dict[str, ReviewRecord]:
     """The records of reviews by their id; nothing of what is no list, which is told later."""
     known = enumerate(rows if isinstance(rows, list) else ())
     return reviews_of(from_row(ReviewRecord, row, f"{where}[{place}]") for place, row in known)
-
-
-def _place(review: ReviewRecord) -> tuple[str, str, str, int]:
-    return (review.dataset, review.instance, review.arm, review.repeat)
 
 
 def append_row(path: Path, record: Verdict | ReviewRecord) -> None:
@@ -204,80 +198,6 @@ def _lines(path: Path) -> Iterator[tuple[str, Any]]:
             if number == len(lines):
                 break
             raise UsageError(f"{path}, line {number}: not JSON ({error}). Remove the line.") from error
-
-
-def summary_json(summary: Summary) -> dict[str, Any]:
-    """Return a summary as plain JSON; rates as numbers with six decimals."""
-    return {
-        "scoring": summary.scoring,
-        "arm": summary.arm,
-        "repeats": summary.repeats,
-        "overall": _group(summary.overall),
-        "self_reported": {
-            "checks": summary.self_reported,
-            "strict": _rate(summary.gated.overall.strict),
-            "macro": _number(summary.gated.overall.macro),
-        },
-        "facets": [_group(group) for group in summary.groups],
-        "agreement": [],
-        "metrics": [],
-        scoring_of(summary.scoring).json_key: [
-            {"facet": facet, "value": value, **found.to_json()}
-            for (facet, value), found in sorted(summary.numbers.items())
-        ],
-    }
-
-
-def _group(group: Group) -> dict[str, Any]:
-    totals = group.totals
-    return {
-        "facet": group.facet,
-        "value": group.value,
-        "selected": group.selected,
-        "passed": group.passed,
-        "missed": group.missed,
-        "errors": {status.value: count for status, count in group.errors.items()},
-        "not_run": group.not_run,
-        "checks": group.checks,
-        "instances": group.instances,
-        "passed_ever": group.passed_ever,
-        "passed_always": group.passed_always,
-        "measured": _rate(group.measured),
-        "strict": _rate(group.strict),
-        "macro": {"rate": _number(group.macro), "interval": _bounds(group.macro_interval)},
-        "coverage": _number(group.coverage),
-        "detectable": None if group.detectable is None else round(group.detectable, 6),
-        "bounds": {"lowest": _number(group.lowest), "highest": _number(group.highest)},
-        "comments": {
-            "reviews": totals.reviews,
-            "comments": totals.comments,
-            "outside_diff": totals.outside_diff,
-            "duplicates": totals.duplicates,
-            "noted": plain(totals.noted),
-            "per_pr": _number(totals.comments_per_pr),
-        },
-        "tokens": totals.tokens,
-        "cost": None if totals.cost is None else round(totals.cost, 6),
-        "usage": plain(totals.usage),
-        "seconds": {stage: round(value, 3) for stage, value in totals.seconds.items()},
-    }
-
-
-def _rate(rate: Rate) -> dict[str, Any]:
-    return {
-        "passed": rate.passed,
-        "of": rate.of,
-        "rate": _number(rate.value),
-        "interval": _bounds(rate.interval),
-    }
-
-
-def _number(value: Fraction | None) -> float | None:
-    return None if value is None else round(float(value), 6)
-
-
-def _bounds(interval: Interval | None) -> list[float] | None:
-    return None if interval is None else [round(interval.low, 6), round(interval.high, 6)]
 
 
 def _parse(file: Path) -> dict[str, Any]:

@@ -11,13 +11,21 @@ import json
 import sys
 from collections.abc import Mapping  # noqa: TC003  (pydantic resolves these)
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
 from ..core.model import Key, ReviewRecord, Verdict
 from ..core.records import Text  # noqa: TC001
 from ..core.run_record import Count, Record, RunRecord
+from ..core.scoring import scoring_of
+from ..text.plainjson import plain
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from ..statistics.intervals import Interval
+    from ..statistics.score import Group, Rate, Summary
 
 NAME = "crbench-results"
 VERSION = 2
@@ -217,6 +225,80 @@ class ResultsFile(Record):
     verdicts: list[Verdict] = Field(description="sorted by identity")
     not_run: list[NotRun] = Field(default_factory=list)
     unmeasured: list[Unmeasured] = Field(default_factory=list, description="every selected check of these")
+
+
+def summary_json(summary: Summary) -> dict[str, Any]:
+    """Return a summary as plain JSON; rates as numbers with six decimals."""
+    return {
+        "scoring": summary.scoring,
+        "arm": summary.arm,
+        "repeats": summary.repeats,
+        "overall": _group(summary.overall),
+        "self_reported": {
+            "checks": summary.self_reported,
+            "strict": _rate(summary.gated.overall.strict),
+            "macro": _number(summary.gated.overall.macro),
+        },
+        "facets": [_group(group) for group in summary.groups],
+        "agreement": [],
+        "metrics": [],
+        scoring_of(summary.scoring).json_key: [
+            {"facet": facet, "value": value, **found.to_json()}
+            for (facet, value), found in sorted(summary.numbers.items())
+        ],
+    }
+
+
+def _group(group: Group) -> dict[str, Any]:
+    totals = group.totals
+    return {
+        "facet": group.facet,
+        "value": group.value,
+        "selected": group.selected,
+        "passed": group.passed,
+        "missed": group.missed,
+        "errors": {status.value: count for status, count in group.errors.items()},
+        "not_run": group.not_run,
+        "checks": group.checks,
+        "instances": group.instances,
+        "passed_ever": group.passed_ever,
+        "passed_always": group.passed_always,
+        "measured": _rate(group.measured),
+        "strict": _rate(group.strict),
+        "macro": {"rate": _number(group.macro), "interval": _bounds(group.macro_interval)},
+        "coverage": _number(group.coverage),
+        "detectable": None if group.detectable is None else round(group.detectable, 6),
+        "bounds": {"lowest": _number(group.lowest), "highest": _number(group.highest)},
+        "comments": {
+            "reviews": totals.reviews,
+            "comments": totals.comments,
+            "outside_diff": totals.outside_diff,
+            "duplicates": totals.duplicates,
+            "noted": plain(totals.noted),
+            "per_pr": _number(totals.comments_per_pr),
+        },
+        "tokens": totals.tokens,
+        "cost": None if totals.cost is None else round(totals.cost, 6),
+        "usage": plain(totals.usage),
+        "seconds": {stage: round(value, 3) for stage, value in totals.seconds.items()},
+    }
+
+
+def _rate(rate: Rate) -> dict[str, Any]:
+    return {
+        "passed": rate.passed,
+        "of": rate.of,
+        "rate": _number(rate.value),
+        "interval": _bounds(rate.interval),
+    }
+
+
+def _number(value: Fraction | None) -> float | None:
+    return None if value is None else round(float(value), 6)
+
+
+def _bounds(interval: Interval | None) -> list[float] | None:
+    return None if interval is None else [round(interval.low, 6), round(interval.high, 6)]
 
 
 def json_schema(kind: type[Record] = ResultsFile, name: str = NAME) -> dict[str, Any]:

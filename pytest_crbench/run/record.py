@@ -219,7 +219,7 @@ def package_digest() -> str:
     found = {
         path.relative_to(root).as_posix(): digest.of_file(path)
         for path in sorted(root.rglob("*"))
-        if path.suffix in _SOURCE and "_instances" not in path.parts and not _is_prompt(path)
+        if path.suffix in _SOURCE and "_instances" not in path.parts and not path.match("prompts/*.j2")
     }
     return digest.of(found)
 
@@ -233,10 +233,6 @@ def git_state(folder: Path | None = None) -> dict[str, Any] | None:
         }
     except (OSError, subprocess.SubprocessError):
         return None
-
-
-def _is_prompt(path: Path) -> bool:
-    return path.parent.name == "prompts" and path.suffix == ".j2"
 
 
 def _libraries() -> dict[str, str]:

@@ -212,16 +212,12 @@ def _by_pull_request(reviews: Mapping[tuple[str, str, int], Tally]) -> dict[tupl
 
 def _sum(tallies: Iterable[Tally]) -> Tally:
     whole = list(tallies)
-    made = Tally(*(sum(column) for column in zip(*map(_counts, whole), strict=True)))
+    counts = [tuple(vars(tally).values())[:-1] for tally in whole]  # all but hunks, in order
+    made = Tally(*map(sum, zip(*counts, strict=True)))
     # A review that failed has no comments to divide, so its hunks are not missing either.
     hunks = [tally.hunks for tally in whole if tally.reviews]
     known = [count for count in hunks if count is not None]
     return replace(made, hunks=sum(known) if known and len(known) == len(hunks) else None)
-
-
-def _counts(tally: Tally) -> tuple[int, ...]:
-    """Everything but ``hunks``, in order."""
-    return tuple(vars(tally).values())[:-1]
 
 
 def _pick(tally: Tally, names: Sequence[str]) -> Counts:

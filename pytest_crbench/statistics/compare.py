@@ -211,7 +211,9 @@ def differing(first: Results, second: Results, scoring: str | None = None) -> tu
     unlike = sorted(pair for pair in {*sandboxes, names} if pair[0] != pair[1] and "?" not in pair)
     if unlike:
         found.append(f"the sandboxes differ ({unlike[0][0]} and {unlike[0][1]})")
-    environments = [(a, b) for a, b in both if _differ(a.environment, b.environment)]
+    environments = [
+        (a, b) for a, b in both if a.environment and b.environment and a.environment != b.environment
+    ]
     if environments:
         found.append(_environments(environments))
     limits = _unlike(first, second, "limits")
@@ -248,10 +250,6 @@ def _environments(pairs: Sequence[tuple[Verdict, Verdict]]) -> str:
         f"the environments of {names[0]}{more} differ "
         f"({str(a.environment)[:12]} and {str(b.environment)[:12]})"
     )
-
-
-def _differ(a: str | None, b: str | None) -> bool:
-    return a is not None and b is not None and a != b
 
 
 def _agent(results: Results) -> Any:

@@ -38,6 +38,8 @@ def test_both_scorings_of_the_bundled_pull_requests_on_the_same_reviews(
     """What people said, word for word but for one comment: fixed by its suggestion, matched by its words."""
     from pytest_crbench.datasets import open_dataset
     from pytest_crbench.evaluation.records import comment_to
+    from pytest_crbench.reports.results import load_results, read_rows
+    from pytest_crbench.statistics.score import latest
 
     wanted = {"humanize-4.12.1", "werkzeug-3.1.4"}
     chosen = [i for i in open_dataset("releases").instances if i.id in wanted]
@@ -80,6 +82,8 @@ def test_both_scorings_of_the_bundled_pull_requests_on_the_same_reviews(
     assert "revision" not in matching["overall"]["seconds"]
     assert "matching" not in tests["overall"]["seconds"]
     assert len(results["reviews"]) == len(chosen)
+    rows, whole = read_rows(done.runs[-1] / "results.jsonl"), load_results(done.runs[-1])
+    assert latest(rows) == latest(whole.verdicts), "workers know of different stages, the files of all"
     assert results["run"]["matcher"]["name"] == "exact"
     assert "matching by exact" in done.output
     suite = (folder / "junit.xml").read_text("utf-8")

@@ -14,7 +14,9 @@ from support.endpoint import BASE_IMAGE
 
 import pytest_crbench
 from pytest_crbench.core.run_record import RunRecord
+from pytest_crbench.reports.results import load_results, read_rows
 from pytest_crbench.reports.schema import json_schema
+from pytest_crbench.statistics.score import latest
 
 pytestmark = [pytest.mark.network, pytest.mark.slow]
 
@@ -98,6 +100,19 @@ def test_the_record_is_complete_and_follows_its_schema(finished: Recorded, repo_
     assert built["base"]["id"].startswith(built["python"])
     assert any(pin.startswith("pytest==") for pin in built["pins"])
     assert json.loads((finished.run() / "results.json").read_text("utf-8"))["run"]["inputs"] == lock
+
+
+def test_each_review_has_one_row_that_verdicts_name(finished: Recorded) -> None:
+    results = json.loads((finished.run() / "results.json").read_text("utf-8"))
+    assert [review["id"] for review in results["reviews"]] == [
+        "small/first/review-1",
+        "small/second/review-1",
+    ]
+    assert {row["review"] for row in results["verdicts"]} == {review["id"] for review in results["reviews"]}
+    assert all((finished.run() / "evaluations" / one["id"]).is_dir() for one in results["reviews"])
+    assert set(results["reviews"][0]["durations"]) == {"review", "revision"}
+    rows = read_rows(finished.run() / "results.jsonl")
+    assert latest(rows) == latest(load_results(finished.run()).verdicts)
 
 
 def test_the_same_conditions_go_on_and_what_decides_nothing_is_told(recorded: Recorded) -> None:

@@ -244,6 +244,25 @@ def test_an_exception_in_a_verdict_is_no_score(
     assert "ZeroDivisionError" in done.output
 
 
+def test_a_stage_of_its_own_is_made_once_and_keeps_what_it_likes(
+    folder: Path, data: Path, cache: Path, installed: Path
+) -> None:
+    begins = "        counts = [len("
+    assert SCORING.count(begins) == 1
+    stage = """        def make():
+            evaluation.log("counting")
+            return {"n": 1}
+
+        evaluation.kept[self.name] = evaluation.stage(self.name, "key", make)
+"""
+    installed.write_text(SCORING.replace(begins, stage + begins))
+    done = go(folder, data, cache)
+    assert done.outcomes() == {"passed": 2, "missed": 1}, done.output
+    assert {review["keys"]["short"] for review in done.results()["reviews"]} == {"key"}
+    log = (done.runs[-1] / "logs" / "small" / "first.log").read_text()
+    assert log.count("counting") == 1, "two checks of one pull request"
+
+
 def test_what_others_bring_takes_no_gate_from_a_run_of_ours(
     folder: Path, data: Path, cache: Path, installed: Path, tmp_path: Path
 ) -> None:
