@@ -53,10 +53,12 @@ def check(data: bytes, edit: Edit) -> None:
         raise UnfitError(f"lines {edit.first}-{edit.last} are beyond the end (the file has {count})")
     try:
         edit.text.encode()
+        if not edit.text.isascii():
+            data.decode()
     except UnicodeEncodeError:
         raise UnfitError("the suggestion holds a lone surrogate") from None
-    if not edit.text.isascii() and not _is_utf8(data):
-        raise UnfitError("the file is not UTF-8 and the suggestion is not ASCII")
+    except UnicodeDecodeError:
+        raise UnfitError("the file is not UTF-8 and the suggestion is not ASCII") from None
 
 
 def apply(data: bytes, edits: Sequence[Edit]) -> bytes:
@@ -96,11 +98,3 @@ def _split(data: bytes) -> tuple[bytes, list[bytes]]:
     bom = _BOM if data.startswith(_BOM) else b""
     *whole, rest = data[len(bom) :].split(b"\n")
     return bom, [*(line + b"\n" for line in whole), *([rest] if rest else [])]
-
-
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

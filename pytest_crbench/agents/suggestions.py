@@ -54,7 +54,8 @@ def blocks(body: str) -> tuple[list[str], list[str]]:
             _close(name or "", content, found, wrong)
             fence = ""
         else:
-            content.append(_outdent(line, len(indent)))
+            blank = len(line) - len(line.lstrip(" "))
+            content.append(line[min(blank, len(indent)) :])
     if fence and _NAME.match(name or ""):
         wrong.append("its suggestion block has no end")
     return found, wrong
@@ -68,11 +69,6 @@ def _close(name: str, content: list[str], found: list[str], wrong: list[str]) ->
         wrong.append(f"its block {name!r} names other lines than the comment")
         return
     found.append("".join(f"{line}\n" for line in content))
-
-
-def _outdent(line: str, columns: int) -> str:
-    blank = len(line) - len(line.lstrip(" "))
-    return line[min(blank, columns) :]
 
 
 _VERSION = 1
@@ -112,7 +108,9 @@ class Plan:
             raise UnfitError("it names no lines")
         path = _clean_path(comment.path)
         edit = Edit(*comment.lines, text)
-        edits.check(self._read(path), edit)
+        if path not in self._contents:
+            self._contents[path] = _read_regular(self.root, path)
+        edits.check(self._contents[path], edit)
         taken = self.edits.setdefault(path, [])
         # Sorted and without overlaps: only the last one that begins in time can be in the way.
         at = bisect_right(taken, edit.last, key=lambda other: other.first)
@@ -137,11 +135,6 @@ class Plan:
             place.unlink()
             place.write_bytes(edits.apply(self._contents[path], wanted))
             place.chmod(mode)
-
-    def _read(self, path: str) -> bytes:
-        if path not in self._contents:
-            self._contents[path] = _read_regular(self.root, path)
-        return self._contents[path]
 
     def _warn(self, comment: ReviewComment, what: str) -> None:
         self.warnings.append(printable(f"suggestion of comment {comment.id}: {what}"))

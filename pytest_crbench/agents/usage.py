@@ -70,14 +70,14 @@ def read_usage(path: Path) -> tuple[dict[str, float], tuple[str, ...]]:
         return {}, (_unreadable(str(error)),)
     if not isinstance(value, dict):
         return {}, (_unreadable(f"found {type(value).__name__}"),)
-    odd = [name for name, number in value.items() if not _is_count(number)]
+    odd = [
+        name
+        for name, n in value.items()
+        if not isinstance(n, int | float) or isinstance(n, bool) or not 0 <= n < _MOST
+    ]
     if odd:
         return {}, (_unreadable(f"found {value[odd[0]]!r} in {odd[0]!r}"),)
     return {_NAMES.get(name, printable(name, 60)): float(number) for name, number in value.items()}, ()
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _MOST
 
 
 def _unreadable(why: str) -> str:

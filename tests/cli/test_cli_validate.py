@@ -264,7 +264,7 @@ def test_wrong_usage(tmp_path: Path, cache: Path) -> None:
     for arguments, said in (
         (["-k", "nosuch"], "no instance matches -k nosuch"),
         (["--repeats=0"], "--repeats and --jobs take whole numbers of at least 1"),
-        (["--sandbox=vm"], "choose auto, docker or local"),
+        (["--sandbox=vm"], "choose one of auto, docker, local"),
         (["--memory=lots"], "--crbench-limit memory=lots: expected a size such as 512m or 2g"),
     ):
         done = validate(dataset, cache, *arguments)

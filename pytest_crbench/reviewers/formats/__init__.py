@@ -109,7 +109,8 @@ def _detect(raw: bytes) -> tuple[str, Parser]:
 
 def _own_or_github(value: Any) -> tuple[str, Parser]:
     items = value if isinstance(value, list) else [value]
-    if not (native.is_review(value) or native.is_comment(value) or _reviews(items)):
+    reviews = bool(items) and all(isinstance(i, dict) and isinstance(i.get("comments"), list) for i in items)
+    if not (native.is_review(value) or native.is_comment(value) or reviews):
         keys = ", ".join(sorted(map(str, value))[:8]) if isinstance(value, dict) else type(value).__name__
         shown = printable(keys, 200)
         raise Unreadable(f"this JSON is no review that is known by its content ({shown}). {_ADVICE}")
@@ -125,10 +126,6 @@ def _own_or_github(value: Any) -> tuple[str, Parser]:
     if theirs and ours:
         raise Unreadable(f"this JSON has keys of both the native and the GitHub format. {_ADVICE}")
     return ("github", github.parse) if theirs else ("native", native.parse)
-
-
-def _reviews(items: list[Any]) -> bool:
-    return bool(items) and all(isinstance(i, dict) and isinstance(i.get("comments"), list) for i in items)
 
 
 def _is_diagnostic(value: Any) -> bool:

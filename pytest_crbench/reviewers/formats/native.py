@@ -62,7 +62,9 @@ def parse(raw: bytes, context: ParseContext) -> Parsed:
     if output.prose:
         remarks = (*remarks, IN_PROSE)
     parsed = read(value, context, remarks)
-    if output.prose and not (parsed.comments or parsed.outside or _completed(value)):
+    # An empty list in prose does not say that the review was completed.
+    completed = isinstance(value, dict) and value.get("completed") is True
+    if output.prose and not (parsed.comments or parsed.outside or completed):
         raise empty_in_prose("native review", '{"comments": [], "completed": true}')
     return parsed
 
@@ -151,11 +153,6 @@ def _comment(item: Any, number: int, context: ParseContext) -> ReviewComment:
         level=level,
         flags=flags,
     )
-
-
-def _completed(value: Any) -> bool:
-    """Whether the review itself says that it was completed, which an empty list in prose does not."""
-    return isinstance(value, dict) and value.get("completed") is True
 
 
 def _lines(item: Mapping[str, Any], number: int) -> tuple[Any, Any]:

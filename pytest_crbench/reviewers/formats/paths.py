@@ -37,7 +37,8 @@ def repository_path(raw: object, context: ParseContext) -> tuple[str | None, tup
         return text, ()
     text = decode(unquoted(text.strip().encode()))
     if text == "/dev/null":
-        return _removed(context)
+        # The new name of a deleted file: its old one is meant, where there is only one.
+        return context.removed[0] if len(context.removed) == 1 else None, ("dev-null",)
     if not context.known(text):
         text = text.replace("\\", "/")
     if "://" in text and _SCHEME.match(text):
@@ -83,13 +84,6 @@ def _absolute(text: str, context: ParseContext) -> tuple[str | None, tuple[str, 
         if text.startswith(root.rstrip("/") + "/"):
             return _shown(_spelled(text[len(root.rstrip("/")) + 1 :], context)), ()
     return _shown(text), (OUTSIDE,)
-
-
-def _removed(context: ParseContext) -> tuple[str | None, tuple[str, ...]]:
-    """``/dev/null`` is the new name of a deleted file: its old one, where there is only one to be meant."""
-    if len(context.removed) == 1:
-        return context.removed[0], ("dev-null",)
-    return None, ("dev-null",)
 
 
 def _spelled(text: str, context: ParseContext) -> str:

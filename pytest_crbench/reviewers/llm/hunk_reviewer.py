@@ -31,7 +31,7 @@ from .prompt import locate
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from ...core.model import Review, ReviewComment, Side
+    from ...core.model import Review, ReviewComment
     from ...core.reviewer import ReviewTask
     from ...core.settings import Settings
     from ...models.client import Model
@@ -158,7 +158,9 @@ class HunkReviewer:
                 duration=time.monotonic() - work.began,
             )
         own, others = review.warnings[: len(remarks)], review.warnings[len(remarks) :]
-        return replace(review, warnings=(*_few(own), *others))
+        more = len(own) - _WARNINGS
+        few = (*own[:_WARNINGS], *([f"and {more} more such remarks, in {RECORD}"] if more > 0 else []))
+        return replace(review, warnings=(*few, *others))
 
 
 class _Work:
@@ -199,7 +201,9 @@ class _Work:
         # An index is made once per tree: which review meets that must not decide whether it is in time.
         self.asking = time.monotonic()
         try:
-            self._ask_all(asked, index)
+            with Pool(CONCURRENCY) as pool:
+                for future in [pool.submit(self._one, one, index) for one in asked]:
+                    future.result()
         finally:
             write_json(self.task.directory / RECORD, [one.record() for one in asked])
         return asked, (*notes, *(index.notes if index else ()))
@@ -211,11 +215,6 @@ class _Work:
         assert self.task.head is not None
         make = partial(open_index, self.task.head, method, cache=cache, log=self.task.log)
         return with_room(make, partial(cache_items, cache), self.task.log)
-
-    def _ask_all(self, asked: list[_Asked], index: Index | None) -> None:
-        with Pool(CONCURRENCY) as pool:
-            for future in [pool.submit(self._one, one, index) for one in asked]:
-                future.result()
 
     def _one(self, one: _Asked, index: Index | None) -> None:
         if index is not None:
@@ -296,7 +295,8 @@ class _Work:
 
 
 def _comment(context: ParseContext, hunk: Hunk, block: Mapping[str, str]) -> ReviewComment:
-    side, flags = _side(block.get("side"))
+    named = block.get("side")
+    side, flags = side_of(named) if named is not None else ("right", ("side-unknown",))
     lines, why = locate(block["diff"], hunk, side)
     body, suggestion, more = take_suggestion(block["note"])
     return draft(
@@ -312,22 +312,12 @@ def _comment(context: ParseContext, hunk: Hunk, block: Mapping[str, str]) -> Rev
     )
 
 
-def _side(said: str | None) -> tuple[Side, tuple[str, ...]]:
-    return ("right", ("side-unknown",)) if said is None else side_of(said)
-
-
 def _remarks(asked: list[_Asked]) -> list[Remark]:
-    found = [r._replace(text=f"{one.place}: {r.text}") for one in asked for r in _own(one)]
+    found = []
+    for one in asked:
+        unread = [Remark(f"not read: {one.unreadable}", "unread-answer")] if one.unreadable else []
+        own = [remark for remark in one.remarks if remark.text not in one.shared] + unread
+        found += [remark._replace(text=f"{one.place}: {remark.text}") for remark in own]
     # What holds for the endpoint, not for a hunk, is said once.
     shared = dict.fromkeys(w for one in asked for w in one.shared)
     return [*map(Remark, shared), *found]
-
-
-def _own(one: _Asked) -> list[Remark]:
-    unread = [Remark(f"not read: {one.unreadable}", "unread-answer")] if one.unreadable else []
-    return [remark for remark in one.remarks if remark.text not in one.shared] + unread
-
-
-def _few(warnings: tuple[str, ...]) -> tuple[str, ...]:
-    more = len(warnings) - _WARNINGS
-    return (*warnings[:_WARNINGS], *([f"and {more} more such remarks, in {RECORD}"] if more > 0 else []))
