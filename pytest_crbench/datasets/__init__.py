@@ -41,7 +41,7 @@ def open_dataset(spec: str) -> Dataset:
 def located(spec: str) -> tuple[str, Path]:
     """Return the kind of a dataset and where it would be loaded from, whether that is there or not."""
     kind, separator, rest = spec.partition(":")
-    if separator and kind in DATASETS.names():
+    if separator and kind in DATASETS:
         return kind, _expand(rest)
     return "native", bundled(spec) if spec in bundled_names() else _expand(spec)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..core.errors import UsageError
+from ..core.errors import CrbenchError, UsageError
 from ..core.finding import Finding, Level, Probe, examine, missing, ok
 from ..core.scoring import SCORINGS
 from ..host.indexes import IndexSettings
@@ -188,14 +188,25 @@ class Examination:
                     "Look at which of the machine's Python interpreters hangs",
                 )
             )
+        if settings.sandbox not in ("auto", "docker", "local"):
+            late = "Look at what makes it slow to answer"
+            probes.append(Probe("sandbox", self._registered_sandbox, doctor.LIMIT, late))
         return probes
+
+    def _registered_sandbox(self) -> list[Finding]:
+        """Make the sandbox of another package."""
+        name = self.settings.sandbox
+        try:
+            about = assemble.make_backend(self.settings, name, self.session, lambda _line: None).describe()
+        except CrbenchError as error:
+            return [missing("sandbox", printable(str(error), 600), "Correct --sandbox, or mend that package")]
+        return [ok("sandbox", printable(f"{name}, isolation {about.get('isolation')}"))]
 
     def _sandbox(self) -> SandboxSettings:
         return assemble.sandbox_settings(self.settings, self.session, lambda _line: None)
 
     def _remove_containers(self) -> None:
         """Remove what a look that was interrupted or given up left in the engine."""
-        from ..core.errors import CrbenchError
         from ..sandbox.docker import DockerBackend
         from ..sandbox.engine import connect
 

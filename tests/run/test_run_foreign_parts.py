@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -120,6 +123,19 @@ def test_one_run_of_five_parts(folder: Path, data: Path, cache: Path, installed:
     assert said == f"says: {done.verdict.removeprefix('crbench: ')} 2 [redacted]\n"
     again = run(folder, data, cache, "--crbench-resume", "--crbench-sandbox=box")
     assert again.outcomes() == {"passed": 1, "missed": 1}, again.output
+
+
+@pytest.mark.network
+def test_the_doctor_looks_at_the_sandbox(data: Path, cache: Path, installed: Path, folder: Path) -> None:
+    command = [sys.executable, "-m", "pytest_crbench.cli", "doctor", "--sandbox=box", "--agent=fixes"]
+    places = [f"--dataset={data}", f"--cache={cache}", "--reviewer=says:x"]
+    said = subprocess.run([*command, *places], cwd=folder, capture_output=True, text=True, check=False)
+    assert re.search(r"sandbox +box, isolation", said.stdout), said
+    assert re.search(r"coding agent +fixes", said.stdout), said
+    installed.write_text(PARTS.replace("return BoxBackend(settings)", "raise OSError('no box')"))
+    said = subprocess.run([*command, *places], cwd=folder, capture_output=True, text=True, check=False)
+    assert said.returncode == 1
+    assert "sandbox 'box' failed: OSError: no box" in " ".join(said.stdout.split())
 
 
 @pytest.mark.usefixtures("installed")
