@@ -316,6 +316,8 @@ class ReviewRecord:
 
     def within(self, stages: Collection[str]) -> ReviewRecord:
         """Return what some stages took, and the same of the review."""
+        if "revision" in stages and {*self.durations, *self.usage} <= {*stages}:
+            return self
         return replace(
             self,
             stop_reason=self.stop_reason if "revision" in stages else None,
@@ -325,6 +327,8 @@ class ReviewRecord:
 
     def merged(self, other: ReviewRecord) -> ReviewRecord:
         """Return both as one: each is from a process that may not know every stage."""
+        if other is self:
+            return self
         known = other if other.comments is not None else self
         names = dict.fromkeys((*self.usage, *other.usage))
         return replace(

@@ -75,14 +75,17 @@ def totals(verdicts: Iterable[Verdict]) -> Totals:
         reviews += shared
         parts: list[ReviewRecord | Verdict] = [*shared, *group]
         for part in parts:
-            took = added(took, part.durations)
+            for stage, duration in part.durations.items():
+                took[stage] = took.get(stage, 0) + duration
             for stage, used in part.usage.items():
                 if used:
                     usage[stage] = added(usage.get(stage, {}), used)
         for stage, duration in took.items():
             seconds[stage].append(duration)
     read = [review for review in reviews if review.comments is not None]
-    noted = sum((Counter(review.noted) for review in read), Counter[str]())
+    noted: Counter[str] = Counter()
+    for review in read:
+        noted.update(review.noted)
     return Totals(
         evaluations=len(evaluations),
         reviews=len(read),

@@ -88,7 +88,7 @@ def test_suggestions_that_are_more_than_a_revision_may_be(tmp_path: Path, cache:
     assert caught.value.status is Status.AGENT_ERROR, "the attack is real"
     found = verdict(tmp_path, cache, "suggestions", *comments)
     assert found.status is Status.MISSED, f"it left the rate: {found.status}: {found.reason}"
-    assert found.stop_reason == "too-large"
+    assert found.review.stop_reason == "too-large"
     assert any("revision is too large" in warning for warning in found.warnings)
 
 
@@ -109,7 +109,7 @@ def test_an_agent_is_asked_for_what_is_no_revision(
     """
     found = verdict(tmp_path, cache, f"cmd:sh -c '{asked}'", ReviewComment("c1", asked))
     assert found.status is Status.MISSED, f"it left the rate: {found.status}: {found.reason}"
-    assert found.stop_reason == reason
+    assert found.review.stop_reason == reason
 
 
 def revise(place: Path, refuses: Any, *comments: ReviewComment) -> str:
