@@ -31,8 +31,7 @@ def activate(config: pytest.Config) -> None:
     from . import distributed, fixtures
     from .collect import CollectPlugin
     from .idle import Dormant, Unused
-    from .outcome import OutcomePlugin
-    from .scrubbing import ScrubPlugin
+    from .outcome import OutcomePlugin, ScrubPlugin
     from .selection import take_arguments
 
     try:

@@ -1,8 +1,11 @@
-"""The shape of a check's outcome in pytest's reports, and its form on the wire between processes."""
+"""What becomes of a check in pytest: its outcome, its form between processes, its line, its log scrubbed."""
 
 from __future__ import annotations
 
 import json
+import logging
+import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +17,11 @@ from ..core.status import Status
 from ..evaluation.plan import unmeasured
 from ..run.rundir import shown_path
 from ..text.printable import REASON_LIMIT, printable
-from ..text.secrets import scrubbed_value
+from ..text.secrets import scrubbed, scrubbed_value
 from .collect import VERDICT, CheckItem, Missed, Unmeasured
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Collection, Generator
 
     from ..core.model import Verdict
     from ..core.settings import Settings
@@ -144,3 +147,75 @@ def _of_error(item: CheckItem, error: BaseException | None) -> Verdict:
         return unmeasured(item.instance_, item.check, key, error.status, said, cause=error.reason)
     reason = printable(f"internal error: {type(error).__name__}: {error}")
     return unmeasured(item.instance_, item.check, key, Status.INFRA_ERROR, reason, cause="internal")
+
+
+#: Seconds between two lines: a log of an hour's run stays readable.
+EVERY = 30.0
+
+
+@dataclass
+class Progress:
+    """Decides when a line is due and what it says."""
+
+    began: float = field(default_factory=time.monotonic)
+    said: float = field(default_factory=time.monotonic)
+
+    def line(self, verdicts: Collection[Verdict], selected: int) -> str | None:
+        """Return the line that is due now, if one is."""
+        now = time.monotonic()
+        done = len(verdicts)
+        if now - self.said < EVERY or not 0 < done < selected:
+            return None
+        self.said = now
+        measured = [v for v in verdicts if v.status.measured]
+        passed = sum(v.status.value == "passed" for v in measured)
+        rate = f"{100 * passed / len(measured):.0f} % passed so far" if measured else "none measured so far"
+        left = (now - self.began) / done * (selected - done)
+        return f"{done} of {selected} done, {rate}, {_duration(left)} left"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"about {max(round(seconds, -1), 10):.0f} s"
+    return f"about {seconds / 60:.0f} min"
+
+
+class ScrubPlugin:
+    """Registered in every process of a run that measures; puts back what it changed at the end."""
+
+    def __init__(self) -> None:
+        self._factory = logging.getLogRecordFactory()
+        logging.setLogRecordFactory(self._record)
+
+    def pytest_unconfigure(self) -> None:
+        """Leave logging as it was."""
+        if logging.getLogRecordFactory() == self._record:
+            logging.setLogRecordFactory(self._factory)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Replace what holds a credential: tracebacks show arguments, captured output what was printed."""
+        report = yield
+        if report.longrepr is not None:
+            text = str(report.longrepr)
+            clean = scrubbed(text)
+            if clean != text:
+                report.longrepr = clean
+        report.sections = [(title, scrubbed(content)) for title, content in report.sections]
+        return report
+
+    def _record(self, *args: Any, **kwargs: Any) -> logging.LogRecord:
+        """HTTP packages log URLs and headers; one record is one text, whatever handler writes it."""
+        record = self._factory(*args, **kwargs)
+        try:
+            text = record.getMessage()
+        except (TypeError, ValueError):
+            return record  # a wrong format of somebody's: logging reports it
+        clean = scrubbed(text)
+        if clean != text:
+            record.msg, record.args = clean, ()
+        if record.exc_info and record.exc_info[0] is not None:
+            trace = logging.Formatter().formatException(record.exc_info)
+            if scrubbed(trace) != trace:
+                record.exc_info, record.exc_text = None, scrubbed(trace)
+        return record

@@ -25,8 +25,7 @@ from ..text.secrets import scrubbed
 from . import distributed
 from .fixtures import FixturePlugin
 from .given import former_names
-from .outcome import replaced
-from .progress import Progress
+from .outcome import Progress, replaced
 from .selection import note
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from pytest_crbench.core.settings import Settings
-from pytest_crbench.plugin.options import ini_name, options
-from pytest_crbench.plugin.options_page import options_page
+from pytest_crbench.plugin.options import ini_name, options, options_page
 from pytest_crbench.run.options import FOLDED_IN, RENAMED
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ def documents(root: Path) -> list[Path]:
 
 
 def test_the_table_of_options_is_current(repo_root: Path) -> None:
-    """Write it anew with ``python -m pytest_crbench.plugin.options_page docs/options.md``."""
+    """Write it anew with ``python -m pytest_crbench.plugin.options docs/options.md``."""
     page = (repo_root / "docs" / "options.md").read_text("utf-8")
     assert page == options_page()
     assert len(re.findall(r"^\| `--crbench-", page, re.MULTILINE)) == len(list(options()))

@@ -149,7 +149,7 @@ def test_every_door(key: str, tmp_path: Path) -> None:
 
 
 def test_log_records_of_other_packages(key: str) -> None:
-    from pytest_crbench.plugin.scrubbing import ScrubPlugin
+    from pytest_crbench.plugin.outcome import ScrubPlugin
 
     before = logging.getLogRecordFactory()
     plugin, stream = ScrubPlugin(), io.StringIO()
