@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import secrets
 import sys
 import time
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from ..core.errors import StageError
 from ..host import trees
 from ..statistics.words import many
 from ..text.printable import printable
@@ -21,7 +18,7 @@ from .common import SANDBOX, add_options, settings_of
 if TYPE_CHECKING:
     import argparse
 
-    from ..core.model import Instance
+    from ..core.model import Dataset, Instance
     from ..core.settings import Settings
     from ..validation.validate import Validation
 
@@ -70,7 +67,8 @@ def run(args: argparse.Namespace) -> int:
     from ..core.errors import UsageError
     from ..run.assemble import open_datasets
 
-    settings = settings_of(args, dataset=args.dataset or None, reviewer="none", agent="none", repeats=None)
+    fixed = {"reviewer": "none", "agent": "none", "scoring": ["tests"], "repeats": None}
+    settings = settings_of(args, dataset=args.dataset or None, **fixed)
     if args.repeats < 1 or args.jobs < 1:
         raise UsageError("--repeats and --jobs take whole numbers of at least 1")
     datasets = open_datasets(settings)
@@ -87,7 +85,9 @@ def run(args: argparse.Namespace) -> int:
     if len(instances) < len(chosen):
         left = many(len(chosen) - len(instances), "instance")
         print(f"crbench: {left} without hidden tests left out", flush=True)
-    found, described = _validate(settings, instances, args)
+    parts = [(d, tuple(i for i in d.instances if i in instances)) for d in datasets]
+    with_tests = [replace(dataset, instances=kept) for dataset, kept in parts if kept]
+    found, described = _validate(settings, with_tests, args)
     if args.json:
         from ..host.files import write_json
 
@@ -121,37 +121,32 @@ def _write(
 
 
 def _validate(
-    settings: Settings, instances: list[Instance], args: argparse.Namespace
+    settings: Settings, datasets: list[Dataset], args: argparse.Namespace
 ) -> tuple[list[list[Validation]], dict[str, Any]]:
-    from ..host.eviction import Uses
-    from ..run import assemble, programs
-    from ..run.preflight import check_machine, check_sandbox
+    """Validate in a run of its own, whose folder nobody needs afterwards."""
+    from ..run.assemble import trees_of
+    from ..run.run import Run
 
-    check_machine(settings)
-    session = secrets.token_hex(8)
-    backend = assemble.make_backend(settings, settings.sandbox, session, lambda _line: None)
-    end_of_use = Uses(settings.cache).begin(session)
-    check_sandbox(backend, instances)
-    described = backend.describe()
-    print(
-        f"crbench: validating {many(len(instances), 'instance')} in the sandbox {backend.name}, "
-        f"{many(args.repeats, 'run')} at each side",
-        flush=True,
-    )
+    instances = [instance for dataset in datasets for instance in dataset.instances]
     found: list[list[Validation]] = []
     with trees.temporary_folder() as folder:
-        invocation = assemble.Invocation(folder, session, backend.name)
-        reviewer, agent = programs.make_reviewer(settings), programs.make_agent(settings, None)
-        evaluator = assemble.make_evaluator(settings, invocation, reviewer, agent, backend)
-        if args.fresh:
-            fetch = assemble.trees_of(replace(settings, cache=folder / "sources"))
-            evaluator.trees = fetch
-        elif any(instance.source.kind != "tree" for instance in instances):
+        run = Run(replace(settings, run_dir=folder), datasets)
+        try:
+            session = run.start().session
+            evaluator, sandbox = run.evaluator, run.record.sandbox
+            assert sandbox is not None
             print(
-                "crbench: sources come from the cache where it has them; --fresh fetches them again",
+                f"crbench: validating {many(len(instances), 'instance')} in the sandbox {sandbox.name}, "
+                f"{many(args.repeats, 'run')} at each side",
                 flush=True,
             )
-        try:
+            if args.fresh:
+                evaluator.trees = trees_of(replace(settings, cache=folder / "sources"))
+            elif any(instance.source.kind != "tree" for instance in instances):
+                print(
+                    "crbench: sources come from the cache where it has them; --fresh fetches them again",
+                    flush=True,
+                )
             with ThreadPoolExecutor(args.jobs) as pool:
                 stopped = Event()
                 under_way: list[Future[list[Validation]]] = []
@@ -171,14 +166,12 @@ def _validate(
                     # What runs now ends with its sandbox, also one that is opened only after our signal. Not
                     # by `wait`: to it a cancelled future is not done until a thread has taken it up.
                     while not all(one.done() for one in under_way):
-                        with suppress(StageError):  # an engine that fails now must not hide the first error
-                            backend.reap(session)
+                        run.reap(session)
                         time.sleep(0.2)
                     raise
         finally:
-            backend.reap(session)
-            end_of_use()
-    return found, described
+            run.close()
+    return found, sandbox.model_dump(exclude_unset=True)
 
 
 def _raise_first(under_way: list[Future[list[Validation]]]) -> None:

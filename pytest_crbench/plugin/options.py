@@ -56,7 +56,7 @@ GROUPS: dict[str, tuple[tuple[str, str, str, str], ...]] = {
         ),
         ("offline", "flag", "", "score without any repository: matching of reviews that were made elsewhere"),
     ),
-    "code-review benchmark: gate": (
+    "code-review benchmark, gate": (
         (
             "fail-under",
             "list",
@@ -75,7 +75,7 @@ GROUPS: dict[str, tuple[tuple[str, str, str, str], ...]] = {
         ),
         ("fail-on-miss", "flag", "", "make every missed check an ordinary test failure"),
     ),
-    "code-review benchmark: reviewer": (
+    "code-review benchmark, reviewer": (
         (
             "review-format",
             "value",
@@ -126,7 +126,7 @@ GROUPS: dict[str, tuple[tuple[str, str, str, str], ...]] = {
         ),
         ("reviewer-network", "flag", "", "let the reviewer's container use the network"),
     ),
-    "code-review benchmark: agent and models": (
+    "code-review benchmark, agent and models": (
         ("model", "value", "NAME", "model of the llm agent"),
         ("base-url", "value", "URL", "OpenAI-compatible endpoint of the model"),
         ("reviewer-model", "value", "NAME", "model of an llm: reviewer (default: --crbench-model)"),
@@ -142,7 +142,7 @@ GROUPS: dict[str, tuple[tuple[str, str, str, str], ...]] = {
         ("agent-name", "value", "NAME", "name of a cmd: agent in reports"),
         ("agent-version", "value", "VERSION", "version of a cmd: agent; part of what revisions are made by"),
     ),
-    "code-review benchmark: matching": (
+    "code-review benchmark, matching": (
         ("matcher", "value", "HOW", "how meanings are compared: model (default), embedding or exact"),
         ("matcher-model", "value", "NAME", "model that compares meanings (default: --crbench-model)"),
         ("matcher-votes", "value", "N", "votes of that model on each pair, an odd number (default 1)"),
@@ -160,7 +160,7 @@ GROUPS: dict[str, tuple[tuple[str, str, str, str], ...]] = {
             "places and rules, e.g. line-tolerance=2 file-level=file",
         ),
     ),
-    "code-review benchmark: sandbox": (
+    "code-review benchmark, sandbox": (
         (
             "base-image",
             "value",
@@ -187,7 +187,7 @@ GROUPS: dict[str, tuple[tuple[str, str, str, str], ...]] = {
             "of a sandbox and the disk, e.g. memory=4g cpus=4 (repeatable)",
         ),
     ),
-    "code-review benchmark: runs": (
+    "code-review benchmark, runs": (
         ("run-dir", "value", "DIR", "folder that runs are written to (default .crbench/runs)"),
         (
             "cache",
@@ -243,6 +243,8 @@ def add_options(parser: pytest.Parser) -> None:
                 attributes["metavar"] = metavar
             if name in IMPLIED:
                 attributes["const"] = IMPLIED[name]
+            if kind == "folded":
+                text += f"; keys: {', '.join(key for key, *_ in FOLDED[name])}"
             group.addoption(f"--crbench-{name}", help=text.replace("%", "%%"), **attributes)
             ini_type = "linelist" if kind in ("list", "folded") else "string"
             parser.addini(ini_name(name), text, type=ini_type, default=None)  # type: ignore[arg-type]
@@ -280,7 +282,7 @@ def options_page() -> str:
     """Return docs/options.md."""
     page = _HEAD
     for title, options in GROUPS.items():
-        short = title.partition(": ")[2] or "run"
+        short = title.partition(", ")[2] or "run"
         page += f"\n## {short.capitalize()}\n\n| option | ini | what |\n|---|---|---|\n"
         page += "".join(_row(*option) for option in options)
         for name, kind, *_ in options:

@@ -228,11 +228,11 @@ class Run:
         """End and remove what the run has left: programs, sandboxes, marks in the cache."""
         if self.invocation is not None:
             kill_marked(SESSION_VARIABLE, self.invocation.session)
-            self._reap(self.invocation.session)
+            self.reap(self.invocation.session)
             if interrupted:
                 # What a killed process had asked the engine for may appear only now.
                 time.sleep(_SETTLE)
-                self._reap(self.invocation.session)
+                self.reap(self.invocation.session)
             os.environ.pop(SESSION_VARIABLE, None)
         while self._end:
             self._end.pop()()
@@ -241,7 +241,7 @@ class Run:
         """End what processes that are gone left behind: programs, sandboxes."""
         kill_orphans()
         trees.reap_temporary()
-        self._reap(None)
+        self.reap(None)
 
     def _made_reviewer(self, replay: Path | None, session: str, run: Path | None = None) -> Reviewer:
         if self._reviewer is not None:
@@ -269,7 +269,8 @@ class Run:
             raise RuntimeError(_NOT_STARTED)
         return self.invocation
 
-    def _reap(self, session: str | None) -> None:
+    def reap(self, session: str | None) -> None:
+        """End and remove what belongs to ``session`` (None: to processes that are gone)."""
         invocation = self._started()
         try:
             backend = assemble.make_backend(
