@@ -98,7 +98,7 @@ class Bench:
         (edited / "shop" / "price_.py").write_text('def price():\n    return "price"\n')
         self.agent.patch = evaluator.capture(evaluation.trees.head, edited)
         self.evaluate()
-        (tag,) = self.backend._trees.values()
+        (tag,) = self.backend.trees.values()
         return tag
 
     def evaluate(self) -> None:
@@ -146,7 +146,7 @@ def timed(what: Callable[[], None]) -> float:
 def api_calls(bench: Bench) -> Iterator[dict[str, list[float]]]:
     """Time every call of the engine's API."""
     times: dict[str, list[float]] = defaultdict(list)
-    client = bench.backend._client  # type: ignore[attr-defined]
+    client = bench.backend.client  # type: ignore[attr-defined]
     names = ("inspect_image", "create_container", "start", "put_archive", "exec_create", "exec_start")
     names += ("exec_inspect", "get_archive", "inspect_container", "remove_container")
 

@@ -152,7 +152,7 @@ def _validate(
                 under_way: list[Future[list[Validation]]] = []
                 try:
                     for instance in instances:
-                        under_way.append(pool.submit(_one, evaluator, instance, args, stopped))
+                        under_way.append(pool.submit(validate_one, evaluator, instance, args, stopped))
                     for one in under_way:
                         # Not in one wait without end: a signal that the system gives to another thread does
                         # not wake this one, which alone may act on it.
@@ -181,7 +181,10 @@ def _raise_first(under_way: list[Future[list[Validation]]]) -> None:
             one.result()
 
 
-def _one(evaluator: Any, instance: Instance, args: argparse.Namespace, stopped: Event) -> list[Validation]:
+def validate_one(
+    evaluator: Any, instance: Instance, args: argparse.Namespace, stopped: Event
+) -> list[Validation]:
+    """Validate one instance; ends between two runs once ``stopped`` is set."""
     from ..scoring.tests.decide import needs_tree_on_path
     from ..validation.validate import validate
 

@@ -156,7 +156,7 @@ class Evaluation(Ground):
         self.log(f"revision {self.repeat}: {agent.name} starts")
         try:
             if self.review.comments or agent.runs_on_clean_review:
-                revision = agent.revise(self._agent_task())
+                revision = agent.revise(self.agent_task())
             else:
                 revision = Revision(patch=b"", agent=agent.name, stop_reason="clean-review")
         except OutsideFailure as error:
@@ -176,7 +176,8 @@ class Evaluation(Ground):
         write_bytes(self.directory / "revision.patch", revision.patch)
         return records.revision_to(revision)
 
-    def _agent_task(self) -> AgentTask:
+    def agent_task(self) -> AgentTask:
+        """Return what the coding agent gets of this pull request and its review."""
         owner = self.owner
         return AgentTask(
             pull_request=self.pull_request,

@@ -30,7 +30,7 @@ _EXITING = 0x4
 def own_token() -> str:
     """Return ``host:pid:start`` of this process; the start time guards against reused process ids."""
     pid = os.getpid()
-    return f"{_host()}:{pid}:{_started(pid)}"
+    return f"{_host()}:{pid}:{started_at(pid)}"
 
 
 def is_gone(token: str) -> bool:
@@ -49,7 +49,7 @@ def is_gone(token: str) -> bool:
         return True
     except PermissionError:
         pass
-    current = _started(pid)
+    current = started_at(pid)
     return start not in ("", "0") and current not in ("0", start)
 
 
@@ -62,7 +62,7 @@ def _host() -> str:
     return socket.gethostname().replace(":", "-")
 
 
-def _started(pid: int) -> str:
+def started_at(pid: int) -> str:
     """Start time of a process in clock ticks since boot (field 22 of /proc/PID/stat), "0" if unknown."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()

@@ -102,7 +102,7 @@ class Model:
                 ``unauthorized``, ``not-found``, ``rejected``, ``unreadable`` or ``budget``; never holds the
                 key.
         """
-        request = self._request(messages, tools, response_format)
+        request = self.request_of(messages, tools, response_format)
         characters = len(json.dumps([request["messages"], request.get("tools")], ensure_ascii=False))
         question = {"base_url": urls.public(self.base_url), "request": request, "extra": cache_key_extra}
         key = self.cache.key(question) if self.cache else ""
@@ -147,12 +147,13 @@ class Model:
         except (ValueError, KeyError, TypeError):
             raise self._unreadable(data, "no list of models").error() from None
 
-    def _request(
+    def request_of(
         self,
         messages: Sequence[Mapping[str, Any]],
         tools: Sequence[Mapping[str, Any]] | None,
         response_format: Mapping[str, Any] | None,
     ) -> dict[str, Any]:
+        """Return the body of a request as it is sent."""
         request: dict[str, Any] = {"model": self.model, "messages": list(messages), **self._sampling()}
         if tools:
             request["tools"] = list(tools)
@@ -230,7 +231,7 @@ class Model:
                         return self._hanging(limit)
                     if len(received) > _BODY_LIMIT:
                         return self._unreadable(bytes(received[:2000]), "too long", route.noun)
-                return self._body(route, bytes(received), response.headers.get("content-type", ""))
+                return self.read_body(route, bytes(received), response.headers.get("content-type", ""))
         except openai.APITimeoutError:
             return self._hanging(limit)
         except openai.APIStatusError as error:
@@ -240,7 +241,8 @@ class Model:
                 return self._hanging(limit)
             return self._unconnected(error)
 
-    def _body(self, route: Route, data: bytes, content_type: str) -> dict[str, Any] | Failure:
+    def read_body(self, route: Route, data: bytes, content_type: str) -> dict[str, Any] | Failure:
+        """Return the answer that a body of status 200 holds, or why it is none."""
         try:
             body = plainjson.parse(data)
         except ValueError:

@@ -88,7 +88,7 @@ def run_record(
         inputs=run_inputs(settings, known, reviewer, agent, sandbox, deciders),
     )
     if matcher is not None:
-        record.matcher = _matcher(matcher)
+        record.matcher = matcher_info(matcher)
     return record
 
 
@@ -140,7 +140,8 @@ def run_inputs(
     )
 
 
-def _matcher(matcher: Matcher) -> MatcherPart:
+def matcher_info(matcher: Matcher) -> MatcherPart:
+    """Return what the record says of a matcher."""
     fingerprint = dict(matcher.fingerprint)
     origin = getattr(matcher, "origin", None)
     threshold = {"threshold": dict(origin)} if origin else {}

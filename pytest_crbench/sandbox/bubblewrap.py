@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 WORKDIR, SCRATCH, VENV, TEMP = "/workspace", "/scratch", "/venv", "/tmp"
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
 #: What programs need of /etc; the rest of it is nobody's business in there.
 _ETC = (
     "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "ssl", "pki", "ca-certificates",
@@ -67,7 +67,7 @@ class View:
         if self.network:
             whole += ["--share-net", "--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf"]
         whole += [*_system_folders(), "--proc", "/proc", "--dev", "/dev", "--bind", str(self.temp), TEMP]
-        if not any(self.interpreter_prefix.is_relative_to(folder) for folder in _SYSTEM):
+        if not any(self.interpreter_prefix.is_relative_to(folder) for folder in SYSTEM):
             prefix = str(self.interpreter_prefix)
             whole += ["--ro-bind", prefix, prefix]
         for folder in self._covered():
@@ -82,7 +82,7 @@ class View:
         return [*whole, "--chdir", cwd]
 
     def _covered(self) -> Iterable[Path]:
-        shown = [*map(Path, _SYSTEM), self.interpreter_prefix]
+        shown = [*map(Path, SYSTEM), self.interpreter_prefix]
         for folder in self.hidden:
             if folder.is_dir() and any(folder.is_relative_to(s) and folder != s for s in shown):
                 yield folder
@@ -133,7 +133,7 @@ def version(program: str) -> str:
 
 def _system_folders() -> list[str]:
     options: list[str] = []
-    for name in _SYSTEM:
+    for name in SYSTEM:
         path = Path(name)
         if path.is_symlink():
             options += ["--symlink", str(path.readlink()), name]

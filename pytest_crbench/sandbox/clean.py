@@ -48,7 +48,7 @@ def clean(
     containers = gone = used = 0
     notes: list[str] = []
     try:
-        containers, gone, used, notes = _clean_engine(settings, images, force, end)
+        containers, gone, used, notes = clean_engine(settings, images, force, end)
     except InfraError as error:
         notes.append(str(error))
     sandboxes, busy = _clean_folders(settings, force)
@@ -62,9 +62,10 @@ def clean(
     return Cleaned(containers, gone, sandboxes, entries, used + busy, tuple(notes))
 
 
-def _clean_engine(
+def clean_engine(
     settings: SandboxSettings, images: bool, force: bool, end: float
 ) -> tuple[int, int, int, list[str]]:
+    """Remove what is ours from the engine: containers, images, those in use, and what to say of it."""
     from docker.errors import APIError, ImageNotFound
 
     from .engine import connect, engine_errors

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _GRACE = 2
 #: Seconds after the inner time-out at which the container itself is ended.
-_OUTER = 10.0
+OUTER = 10.0
 _VARIABLES = {
     "PATH": f"{VENV}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "HOME": f"{SCRATCH}/home",
@@ -69,7 +69,7 @@ class DockerSandbox:
         limits: Limits,
         settings: SandboxSettings,
     ) -> None:
-        self._client = client
+        self.client = client
         self._container = container
         self._built = built
         self._limits = limits
@@ -96,7 +96,7 @@ class DockerSandbox:
         self._must_be_open()
         variables = [f"{name}={value}" for name, value in {**_VARIABLES, **(env or {})}.items()]
         whole = ["env", "-i", *variables, *self._bounded(timeout), *argv]
-        ran = self._run(whole, timeout + _GRACE + _OUTER, cwd or self.workdir)
+        ran = self._run(whole, timeout + _GRACE + OUTER, cwd or self.workdir)
         timed_out = ran.late or (ran.returncode in (124, 137) and ran.duration >= timeout)
         if timed_out:
             self._restart()
@@ -122,7 +122,7 @@ class DockerSandbox:
         self._must_run()
         data = archive.pack(files, destination, self._built.uid, keep=[self.workdir, self.scratch, "/tmp"])
         with engine_errors(f"writing files to {destination}"):
-            self._client.put_archive(self._container, "/", data)
+            self.client.put_archive(self._container, "/", data)
 
     def get(self, path: str, limit: int = 16 * 1024**2) -> bytes:
         """Read one regular file (the engine finds it only if its name is UTF-8; `export` copies any).
@@ -153,7 +153,7 @@ class DockerSandbox:
 
     def _reads_elsewhere(self) -> bool:
         """Whether the engine reads what no program in the sandbox can change."""
-        answer = transfer.ask(self._client, self._container, "/")
+        answer = transfer.ask(self.client, self._container, "/")
         if answer is not None:
             answer[0].close()
         return answer is not None
@@ -186,7 +186,7 @@ class DockerSandbox:
         self._exported = True
         self._restart()
         # Not part of the result; what cannot be removed is skipped while unpacking.
-        self._run(["rm", "-rf", f"{self.workdir}/.git"], _OUTER * 6, "/")
+        self._run(["rm", "-rf", f"{self.workdir}/.git"], OUTER * 6, "/")
         try:
             chunks, _said = self._stream(self.workdir)
         except FileNotFoundError as error:
@@ -201,7 +201,7 @@ class DockerSandbox:
         """Remove the container; may be called twice."""
         if not self._closed:
             self._closed = True
-            remove(self._client, self._container, self._settings.log)
+            remove(self.client, self._container, self._settings.log)
 
     def _stream(self, path: str) -> tuple[Any, dict[str, Any]]:
         """Ask for a file or folder as a tar that arrives in chunks, and what the engine says of it.
@@ -210,7 +210,7 @@ class DockerSandbox:
             FileNotFoundError: if there is none.
             InfraError: if the sandbox is gone.
         """
-        answer = transfer.ask(self._client, self._container, path)
+        answer = transfer.ask(self.client, self._container, path)
         if answer is None:
             # 404 is a missing file, a missing container, or one that is being removed.
             self._must_run()
@@ -224,7 +224,7 @@ class DockerSandbox:
 
     def _run(self, argv: list[str], deadline: float, cwd: str) -> Ran:
         return run(
-            self._client,
+            self.client,
             self._container,
             argv,
             deadline=deadline,
@@ -236,7 +236,7 @@ class DockerSandbox:
     def _restart(self) -> None:
         # Never kill by process id from inside: a child with its own session is not found that way.
         with engine_errors("ending what runs in the sandbox"):
-            self._client.restart(self._container, timeout=0)
+            self.client.restart(self._container, timeout=0)
         self._memory_kills = 0
 
     def _explain(self, returncode: int | None) -> bool:
@@ -248,9 +248,9 @@ class DockerSandbox:
         self._must_run()
         if returncode not in _KILLED:
             return False
-        counted = self._run(["cat", *MEMORY_EVENTS], _OUTER, "/")
+        counted = self._run(["cat", *MEMORY_EVENTS], OUTER, "/")
         if counted.returncode not in (0, 1):  # 1: only one of the files is there
-            if has_ended(self._client, self._container):
+            if has_ended(self.client, self._container):
                 raise InfraError(ENDED, reason="sandbox-gone")
             # The command has used up all processes, so that nothing else starts: its own doing.
             self._restart()
@@ -263,7 +263,7 @@ class DockerSandbox:
 
     def _must_run(self) -> None:
         with engine_errors("looking at the sandbox"):
-            state = self._client.inspect_container(self._container)["State"]
+            state = self.client.inspect_container(self._container)["State"]
         if not state["Running"] or state.get("Dead"):
             raise InfraError(ENDED, reason="sandbox-gone")
 

@@ -35,10 +35,10 @@ class DockerBackend:
     name = "docker"
 
     def __init__(self, client: APIClient, settings: SandboxSettings) -> None:
-        self._client = client
+        self.client = client
         self._settings = settings
-        self._environments: dict[Environment, EnvironmentRef] = {}
-        self._trees: dict[tuple[image.Built, str], str] = {}
+        self.environments: dict[Environment, EnvironmentRef] = {}
+        self.trees: dict[tuple[image.Built, str], str] = {}
         self._version: dict[str, Any] | None = None
         self._in_doubt = False
 
@@ -46,12 +46,12 @@ class DockerBackend:
         """Return engine, base image and isolation, as plain JSON."""
         if self._version is None:
             with engine_errors("asking the engine's version"):
-                self._version = dict(self._client.version())
+                self._version = dict(self.client.version())
         version = self._version
         return {
             "name": self.name,
             "engine": str(version.get("Version", "")),
-            "api": str(self._client.api_version),
+            "api": str(self.client.api_version),
             "platform": f"{version.get('Os', '')}/{version.get('Arch', '')}",
             "base_image": self._settings.base_image,
             "isolation": "container",
@@ -66,13 +66,13 @@ class DockerBackend:
             InfraError: if there is none for any of ``pythons``, or uv is missing.
         """
         program("resolve environments")
-        disk.keep_to_budget(self._client, self._settings, warn=True)
+        disk.keep_to_budget(self.client, self._settings, warn=True)
         tried: dict[str, InfraError] = {}
         for python in pythons:
             try:
                 name = image.base_name(self._settings, python)
                 if name not in tried:
-                    image.have_base(self._client, self._settings, name)
+                    image.have_base(self.client, self._settings, name)
                     return
             except InvalidInstanceError:
                 continue  # told when that instance's turn comes
@@ -87,26 +87,26 @@ class DockerBackend:
         Raises:
             InfraError: naming what failed (base image, resolution, installation, engine) and what to do.
         """
-        known = self._environments.get(wanted)
+        known = self.environments.get(wanted)
         if known is not None:
             return known
-        base = image.find_base(self._client, self._settings, wanted.python)
+        base = image.find_base(self.client, self._settings, wanted.python)
         pins = resolve(wanted, base.interpreter, self._settings)
         name = digest.of(
             {"pins": pins, "python": base.interpreter.version, "base": base.id, "recipe": image.RECIPE}
         )
-        built = image.build_environment(self._client, self._settings, base, pins, name)
+        built = image.build_environment(self.client, self._settings, base, pins, name)
         if wanted.install == "editable":
             name = digest.of([name, "editable", install.EDITABLE_RECIPE, wanted.version])
             built = replace(built, editable=True, version=wanted.version)
         ref = EnvironmentRef(name, base.interpreter.version, pins, built, base.name, base.id)
-        self._environments[wanted] = ref
+        self.environments[wanted] = ref
         return ref
 
     def foundation(self, specifier: str) -> tuple[str, str] | None:
         """Return the base image's name and id, if the engine has it."""
         name = image.base_name(self._settings, specifier)
-        found = image.find_image(self._client, name)
+        found = image.find_image(self.client, name)
         return None if found is None else (name, str(found["Id"]))
 
     @contextmanager
@@ -128,13 +128,13 @@ class DockerBackend:
             built: image.Built = environment.handle
             container = with_room(
                 lambda: self._create(environment, tree, limits, network),
-                lambda: disk.image_items(self._client, self._settings),
+                lambda: disk.image_items(self.client, self._settings),
                 self._settings.log,
             )
-            sandbox = DockerSandbox(self._client, container, built, limits, self._settings)
+            sandbox = DockerSandbox(self.client, container, built, limits, self._settings)
             try:
                 with engine_errors("starting a sandbox"):
-                    self._client.start(container)
+                    self.client.start(container)
                 if git is not None:
                     self._put_git(container, built, git)
                 yield sandbox
@@ -163,14 +163,14 @@ class DockerBackend:
         Raises:
             InfraError: if the engine fails.
         """
-        return build.reap(self._client, session, self._settings.log)
+        return build.reap(self.client, session, self._settings.log)
 
     def _create(self, environment: EnvironmentRef, tree: Tree, limits: Limits, network: bool) -> str:
         from docker.errors import ImageNotFound
 
         built: image.Built = environment.handle
         key = (built, tree.digest)
-        tag = self._trees.get(key) or self._tree_image(environment, tree)
+        tag = self.trees.get(key) or self._tree_image(environment, tree)
         disk.use(self._settings, built.tag, tag)
         with engine_errors("creating a sandbox"):
             try:
@@ -179,7 +179,7 @@ class DockerBackend:
                 # Somebody cleaned up between two sandboxes of ours.
                 tag = self._tree_image(environment, tree)
                 made = self._new_container(tag, built, limits, network)
-        self._trees[key] = tag
+        self.trees[key] = tag
         return made
 
     def _tree_image(self, environment: EnvironmentRef, tree: Tree) -> str:
@@ -188,14 +188,14 @@ class DockerBackend:
         Raises:
             InfraError: if either cannot be built.
         """
-        build_tree = partial(image.build_tree, self._client, self._settings, tree=tree)
+        build_tree = partial(image.build_tree, self.client, self._settings, tree=tree)
         try:
             return build_tree(environment=environment.handle)
         except image.EnvironmentLostError as lost:
-            known = [w for w, ref in self._environments.items() if ref.handle == environment.handle]
+            known = [w for w, ref in self.environments.items() if ref.handle == environment.handle]
             if not known:
                 raise
-            del self._environments[known[0]]
+            del self.environments[known[0]]
             self._settings.log(f"{lost}. Building it again")
             try:
                 again = self.environment(known[0])
@@ -204,7 +204,7 @@ class DockerBackend:
             return build_tree(environment=again.handle)
 
     def _new_container(self, tag: str, built: image.Built, limits: Limits, network: bool) -> str:
-        host = self._client.create_host_config(
+        host = self.client.create_host_config(
             init=True,
             # Not auto_remove: a busy engine that restarts a container may take the stop for the end and
             # remove it, with the files in it (2 % of the restarts on two cores with much to do).
@@ -217,7 +217,7 @@ class DockerBackend:
             nano_cpus=int(limits.cpus * 1e9),
             pids_limit=limits.pids,
         )
-        made = self._client.create_container(
+        made = self.client.create_container(
             tag,
             ["sleep", str(math.ceil(limits.lifetime))],
             entrypoint=[],
@@ -235,4 +235,4 @@ class DockerBackend:
     def _put_git(self, container: str, built: image.Built, git: Path) -> None:
         data = archive.pack_folder(git, f"{build.WORKDIR}/.git", built.uid, keep=[build.WORKDIR])
         with engine_errors("copying the repository into the sandbox"):
-            self._client.put_archive(container, "/", data)
+            self.client.put_archive(container, "/", data)

@@ -193,7 +193,7 @@ def _specifier(text: str) -> SpecifierSet:
     )
 
 
-_COMPLETE = "crbench-complete.json"
+COMPLETE = "crbench-complete.json"
 _TAIL = 3000
 _ADVICE = "Check the network, the index settings and the CA bundle (SSL_CERT_FILE) of this machine"
 
@@ -206,13 +206,13 @@ def build_venv(settings: SandboxSettings, interpreter: Interpreter, pins: tuple[
     """
     folder = settings.cache / "environments" / digest.of([name, interpreter.path])[:32]
     Uses(settings.cache).touch("environments", folder.name)
-    if _is_whole(folder):
+    if is_whole(folder):
         return folder
     lock = settings.cache / "locks" / f"venv-{folder.name}.lock"
     with locked(lock, log=settings.log, what="virtual environment"):
-        if _is_whole(folder):
+        if is_whole(folder):
             return folder
-        if (folder / _COMPLETE).exists():
+        if (folder / COMPLETE).exists():
             settings.log(f"the virtual environment {folder.name} was damaged; it is made again")
         settings.log(f"building a virtual environment on Python {interpreter.version}: {', '.join(pins)}")
         trees.remove(folder)
@@ -222,15 +222,15 @@ def build_venv(settings: SandboxSettings, interpreter: Interpreter, pins: tuple[
             settings.log,
         )
         said = {"pins": list(pins), "python": interpreter.version, "files": _count(folder)}
-        write_json(folder / _COMPLETE, said)
+        write_json(folder / COMPLETE, said)
         disk.keep_to_budget(None, settings)
     return folder
 
 
-def _is_whole(folder: Path) -> bool:
+def is_whole(folder: Path) -> bool:
     """Whether an environment was finished, its interpreter is there, and nobody removed files of it."""
     try:
-        said = plainjson.parse((folder / _COMPLETE).read_bytes())
+        said = plainjson.parse((folder / COMPLETE).read_bytes())
         return (folder / "bin" / "python").exists() and _count(folder) >= said["files"]
     except (OSError, ValueError, KeyError, TypeError):
         return False

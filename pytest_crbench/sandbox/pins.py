@@ -57,14 +57,14 @@ def resolve(wanted: Environment, interpreter: Interpreter, settings: SandboxSett
     key = digest.of(question)
     known = settings.cache / "pins" / f"{key}.json"
     with locked(settings.cache / "locks" / f"pins-{key}.lock", log=settings.log, what="resolving pins"):
-        pins = _remembered(known)
+        pins = remembered_pins(known)
         if pins is None:
             pins = _compile(wanted, interpreter, settings)
             write_json(known, {**question, "pins": list(pins), "digest": digest.of(pins)})
         return pins
 
 
-def _remembered(path: Path) -> tuple[str, ...] | None:
+def remembered_pins(path: Path) -> tuple[str, ...] | None:
     """Pins as they were written; a file that was damaged since counts as absent and is replaced."""
     try:
         found = plainjson.parse(path.read_bytes())

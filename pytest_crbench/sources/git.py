@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _FETCH_SECONDS = 900.0
 #: A server that works says which branch it has at once; waiting for packets that nobody sends takes minutes.
-_ANSWER_SECONDS = 30.0
+ANSWER_SECONDS = 30.0
 #: Variables of the caller's that decide how a server is reached; all other GIT_ ones are dropped.
 _FOR_SERVERS = ("GIT_ASKPASS", "GIT_CONFIG_", "GIT_HTTP_", "GIT_PROXY_", "GIT_SSH", "GIT_SSL_")
 _SETTINGS = (
@@ -120,12 +120,12 @@ class Mirror:
         host = urlsplit(self.url).netloc.rpartition("@")[2] if "://" in self.url else self.url
         failure = self.cache.silent.get(host, "")
         if not failure:
-            done = self._git(repository, _ANSWER_SECONDS, "ls-remote", "--quiet", "--", self.url, "HEAD")
+            done = self._git(repository, ANSWER_SECONDS, "ls-remote", "--quiet", "--", self.url, "HEAD")
             if done.returncode == 0:
                 return
             failure = said(done)
             if done.timed_out:
-                failure = f"no answer within {_ANSWER_SECONDS:.0f} s"
+                failure = f"no answer within {ANSWER_SECONDS:.0f} s"
                 self.cache.silent[host] = f"{host} has not answered before"
         raise InfraError(
             f"{self.shown}: commit {commit} cannot be fetched, as the repository cannot be reached "

@@ -77,7 +77,7 @@ def _download(package: str, artifact: Artifact, path: Path, cache: Cache, index:
     from .http import Client
 
     with Client(index.ca_bundle, cache.log) as client:
-        url = _find(package, artifact, client, index)
+        url = find_archive(package, artifact, client, index)
         cache.log(f"downloading {artifact.file}")
         temporary = path.with_name(f".{artifact.file}.part")  # ours alone: the lock is held
         try:
@@ -104,7 +104,7 @@ def _download(package: str, artifact: Artifact, path: Path, cache: Cache, index:
             temporary.unlink(missing_ok=True)
 
 
-def _find(package: str, artifact: Artifact, client: Client, index: IndexSettings) -> str:
+def find_archive(package: str, artifact: Artifact, client: Client, index: IndexSettings) -> str:
     """Return the URL of the archive on the first index that lists it with the right digest (or none)."""
     problems: list[InfraError | InvalidInstanceError] = []
     for url in index.urls():

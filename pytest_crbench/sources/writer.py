@@ -219,18 +219,19 @@ class Cache:
             InfraError: if the disk fails, or whatever ``make`` raises.
         """
         self.use("trees", key)
-        found = self._find(key)
+        found = self.find(key)
         if found is not None:
             return found
         with self.lock(f"tree-{key[:32]}", what):
-            found = self._find(key)
+            found = self.find(key)
             if found is not None:
                 return found
             if (self.root / "trees" / key).exists():
                 self.log(f"{what}: the cached tree was changed; it is made again")
             return self._make(key, what, make)
 
-    def _find(self, key: str) -> Tree | None:
+    def find(self, key: str) -> Tree | None:
+        """Return the tree that is kept under ``key``; None if it is not there, or not whole."""
         folder = self.root / "trees" / key
         try:
             record = plainjson.parse((folder / "record.json").read_bytes())

@@ -172,12 +172,12 @@ _URL = re.compile(r"(?<!\w)\w++://[^\s'\"<>]+")
 Text = TypeVar("Text", str, bytes)
 
 #: The deliberate exception to "no mutable state in modules": it only grows, with what must not leave.
-_REGISTERED: dict[str, None] = {}
+REGISTERED: dict[str, None] = {}
 
 
 def register(values: Iterable[str]) -> None:
     """Treat ``values`` as credentials from now on, in this process."""
-    _REGISTERED.update(dict.fromkeys(value for value in values if value))
+    REGISTERED.update(dict.fromkeys(value for value in values if value))
 
 
 def known() -> tuple[str, ...]:
@@ -186,7 +186,7 @@ def known() -> tuple[str, ...]:
     Left out is what is no credential by the look of it: under 8 characters, one plain word or number of under
     16, and the path of a file that is there. Replacing these would turn reports to mush.
     """
-    found = [*_REGISTERED, *within_reach(), *_urls_within_reach()]
+    found = [*REGISTERED, *within_reach(), *_urls_within_reach()]
     lines = [line.strip() for value in found if "\n" in value for line in value.splitlines()]
     kept = [value.strip() for value in found] + [line for line in lines if not line.startswith("-----")]
     return tuple(dict.fromkeys(value for value in kept if _counts(value)))

@@ -96,7 +96,7 @@ def build(
     place = cache / "workspaces" / key
     with locked(cache / "workspaces" / ".locks" / f"{key}.lock", log=log, what="workspace"):
         Uses(cache).touch("workspaces", key)
-        found = _load(place)
+        found = load_workspace(place)
         if found is not None:
             return found
         if place.exists():
@@ -110,12 +110,13 @@ def build(
             raise _disk(f"cannot build the workspace {place}", error) from error
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
-        made = _load(place)
+        made = load_workspace(place)
     assert made is not None
     return made
 
 
-def _load(place: Path) -> Workspace | None:
+def load_workspace(place: Path) -> Workspace | None:
+    """Return the workspace that ``place`` holds; None if it is not whole."""
     try:
         ids = plainjson.parse((place / "ids.json").read_bytes())
         made = Workspace(place / "tree", ids["base"], ids["head"], (place / "diff").read_bytes())

@@ -240,7 +240,7 @@ def test_labels_and_images_tell_which_instance_it_is(naive: Place, savanna: Sava
         evaluator = savanna.evaluator("docker")
         mine = {"label": f"crbench.session={savanna.session}"}
         before = {one["Id"] for one in client.containers(filters=mine)}
-        with evaluator.at(savanna.instance)._agent_task().sandbox():
+        with evaluator.at(savanna.instance).agent_task().sandbox():
             (ours,) = (one for one in client.containers(filters=mine) if one["Id"] not in before)
             said = client.inspect_container(ours["Id"])
         image = client.inspect_image(said["Image"])

@@ -216,7 +216,7 @@ def test_the_agents_sandbox_is_there_while_the_verdict_is_made(done: Done, savan
     evaluation = savanna.evaluator("local").at(savanna.instance)
     watched = Watched(backend, lambda: count(savanna, "local"))
     with (
-        evaluation._agent_task().sandbox(),
+        evaluation.agent_task().sandbox(),
         watched.open(evaluation.environment, evaluation.trees.head, limits=evaluation.owner.limits),
     ):
         assert watched.counts == [1]

@@ -280,12 +280,12 @@ def test_the_first_error_is_shown_and_ends_the_command(tmp_path: Path, cache: Pa
         "import sys\n"
         "from pytest_crbench import cli\n"
         "from pytest_crbench.commands import validate\n"
-        "real = validate._one\n"
+        "real = validate.validate_one\n"
         "def one(evaluator, instance, *rest):\n"
         "    if instance.id == 'p01':\n"
         "        raise RuntimeError('the first error')\n"
         "    return real(evaluator, instance, *rest)\n"
-        "validate._one = one\n"
+        "validate.validate_one = one\n"
         "sys.exit(cli.main(sys.argv[1:]))\n"
     )
     done = subprocess.run(
@@ -342,7 +342,7 @@ def test_a_folder_that_clean_may_not_enter_is_told(
         raise PermissionError(13, "Permission denied", "/cache/sandboxes")
 
     # The first thing that it does: the machine's engine is left alone.
-    monkeypatch.setattr(clean, "_clean_engine", refuse)
+    monkeypatch.setattr(clean, "clean_engine", refuse)
     assert cli.main(["clean", f"--cache={tmp_path}"]) == 2
     assert "cannot clean /cache/sandboxes: Permission denied" in capsys.readouterr().err
 

@@ -283,7 +283,7 @@ def test_a_dataset_in_a_system_folder_is_out_of_the_agents_sight(
         system = Path(name)
         (system / "shown").write_text("")
         write_dataset(system / "data", [Pull("one", hard=("price",))])
-        monkeypatch.setattr(bubblewrap, "_SYSTEM", (*bubblewrap._SYSTEM, name))
+        monkeypatch.setattr(bubblewrap, "SYSTEM", (*bubblewrap.SYSTEM, name))
         agent = Looks(places=(system,))
         judge(evaluator(tmp_path, cache, Says(), agent, dataset=f"{name}/data"), dataset)
     assert f"{name}/shown" in agent.seen

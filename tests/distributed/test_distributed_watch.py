@@ -35,7 +35,7 @@ except KeyboardInterrupt:
 
 def _token(process: subprocess.Popen[Any]) -> str:
     """What the process itself would give."""
-    give = f"from pytest_crbench.host import processes; print(processes._started({process.pid}))"
+    give = f"from pytest_crbench.host import processes; print(processes.started_at({process.pid}))"
     started = subprocess.run([sys.executable, "-c", give], env=environment(), capture_output=True, text=True)
     return f"{own_token().rsplit(':', 2)[0]}:{process.pid}:{started.stdout.strip()}"
 

@@ -58,7 +58,7 @@ def test_a_pull_request_whose_commits_are_gone(folder: Path, tmp_path: Path) -> 
 def test_a_run_without_network_ends_soon_and_says_why(folder: Path, tmp_path: Path) -> None:
     """Packets are dropped: nobody says so, and each pull request could wait for minutes."""
     dataset = write(tmp_path / "data", [pull(n) for n in range(1, 7)])
-    patience = "from pytest_crbench.sources import git\n\ngit._ANSWER_SECONDS = 2.0\n"
+    patience = "from pytest_crbench.sources import git\n\ngit.ANSWER_SECONDS = 2.0\n"
     (folder / "conftest.py").write_text(patience)
     with silent(connects=False) as (host, _listener):
         env = instead(tmp_path, f"http://{host}")

@@ -113,7 +113,7 @@ def test_without_a_threshold_a_run_is_refused_with_the_command_that_finds_one(
 def test_the_threshold_fits_the_model_and_the_record_says_where_it_is_from(
     server: OpenAIServer, tmp_path: Path, data: Path
 ) -> None:
-    from pytest_crbench.run.record import _matcher
+    from pytest_crbench.run.record import matcher_info
 
     file = tmp_path / "mine.json"
     assert (
@@ -126,13 +126,13 @@ def test_the_threshold_fits_the_model_and_the_record_says_where_it_is_from(
     for body, same in ((paraphrase(bodies[0]), True), (bodies[1], False)):
         found = matcher.match(task([reference], [comment("c", body=body)]))
         assert bool(found.matches) is same
-    record = _matcher(matcher)
+    record = matcher_info(matcher)
     assert (record.threshold or {})["kinds"]["unrelated"]["pairs"] > 1000
     (line,) = notes(Results(run_record(matcher=record), ()))
     assert "threshold measured on aacr, wrong for" in line
     assert "% of 50 paraphrases" in line
     given = make_matcher(settings(server, tmp_path, data, embedding_threshold="0.9"), None, {})
-    (line,) = notes(Results(run_record(matcher=_matcher(given)), ()))
+    (line,) = notes(Results(run_record(matcher=matcher_info(given)), ()))
     assert "the threshold was given, its errors are not known" in line
 
     with pytest.raises(UsageError, match="measured with bag, not with other"):

@@ -85,3 +85,13 @@ def test_the_ten_files_of_an_evaluation_are_there(repo_root: Path) -> None:
     for name in [*files, *re.findall(r"`([a-z]+/[a-z/_]+(?:\.py|/))`", page)]:
         path = repo_root if name.startswith("pytest_crbench/") else repo_root / "pytest_crbench"
         assert (path / name).exists(), name
+
+
+def test_tests_and_bench_need_no_private_names(repo_root: Path) -> None:
+    """Of modules of the package; ruff's SLF001 holds the same for attributes."""
+    private = re.compile(r"from pytest_crbench[\w.]* import (?:[^\n(]*\b|\([^)]*\b)_[a-z]\w*", re.IGNORECASE)
+    set_one = re.compile(r"setattr\(\w+, ['\"]_[a-z]", re.IGNORECASE)
+    for path in [*repo_root.glob("tests/**/*.py"), *repo_root.glob("bench/*.py")]:
+        text = path.read_text("utf-8")
+        for found in (private.search(text), set_one.search(text)):
+            assert found is None, f"{path}: {found}"

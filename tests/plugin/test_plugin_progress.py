@@ -47,7 +47,7 @@ def test_nothing_measured_is_no_rate() -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_it_stands_on_a_line_of_its_own(folder: Path, mixed: Path, cache: Path, mode: str) -> None:
     (folder / "conftest.py").write_text(
-        "import pytest_crbench.plugin.outcome\n\npytest_crbench.plugin.progress.EVERY = 0\n"
+        "import pytest_crbench.plugin.outcome\n\npytest_crbench.plugin.outcome.EVERY = 0\n"
     )
     asked = ("--crbench-reviewer=human", "--crbench-agent=suggestions", *MODES[mode])
     lines = [line for line in run(folder, mixed, cache, *asked).output.splitlines() if " of 3 done" in line]

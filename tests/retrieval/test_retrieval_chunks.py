@@ -91,13 +91,13 @@ def test_without_the_package_of_grammars_code_is_cut_by_lines(monkeypatch: pytes
     text = (function("one", 40) + function("two", 40)).encode()
     assert [c.lines for c in chunks_of("a.py", text)] == [(1, 40), (43, 82)]
     monkeypatch.setitem(sys.modules, "tree_sitter", None)
-    syntax._parser.cache_clear()
+    syntax.parser_of.cache_clear()
     try:
         assert syntax.pieces("a.py", text, 50) is None
         assert [c.lines for c in chunks_of("a.py", text)] == [(1, 40), (43, 82)]
         assert [c.lines for c in chunks_of("b.py", b"x = 1\n" * 60)] == [(1, 50), (51, 60)]
     finally:
-        syntax._parser.cache_clear()
+        syntax.parser_of.cache_clear()
 
 
 def test_files_are_left_out_for_a_reason_that_is_told(tmp_path: Path) -> None:

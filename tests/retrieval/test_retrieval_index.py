@@ -16,7 +16,7 @@ from pytest_crbench.core.errors import InfraError
 from pytest_crbench.core.model import Tree
 from pytest_crbench.host.eviction import cache_items, evict
 from pytest_crbench.models.retrieval.index import Index, open_index
-from pytest_crbench.models.retrieval.ranking import Bm25, ByEmbedding, _unit
+from pytest_crbench.models.retrieval.ranking import Bm25, ByEmbedding, unit
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ def test_embeddings_rank_by_angle_and_are_asked_for_once(tree: Tree, tmp_path: P
 
 
 def test_large_numbers_have_an_angle_too() -> None:
-    assert _unit([[3e30, 4e30], [0, 0]]).tolist() == [[pytest.approx(0.6), pytest.approx(0.8)], [0, 0]]
+    assert unit([[3e30, 4e30], [0, 0]]).tolist() == [[pytest.approx(0.6), pytest.approx(0.8)], [0, 0]]
 
 
 def test_a_model_that_changed_its_vectors_is_an_error(tree: Tree, tmp_path: Path) -> None:

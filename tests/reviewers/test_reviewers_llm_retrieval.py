@@ -188,7 +188,7 @@ def test_a_missing_package_is_named_with_its_extra(tmp_path: Path, monkeypatch: 
 def test_time_that_goes_into_the_index_is_not_the_reviewers(
     task: ReviewTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    skew, build, find = [0.0], index._build, index.Index.find
+    skew, build, find = [0.0], index.build_index, index.Index.find
 
     def slow(function: Any) -> Any:
         def call(*arguments: Any) -> Any:
@@ -199,7 +199,7 @@ def test_time_that_goes_into_the_index_is_not_the_reviewers(
 
     clock = SimpleNamespace(monotonic=lambda: time.monotonic() + skew[0])
     monkeypatch.setattr(hunk_reviewer, "time", clock)
-    monkeypatch.setattr(index, "_build", slow(build))
+    monkeypatch.setattr(index, "build_index", slow(build))
     monkeypatch.setattr(index.Index, "find", slow(find))
     with OpenAIServer(by_file({})) as server:
         reviewer("bm25", server, tmp_path / "cache", reviewer_timeout=600.0).review(task)

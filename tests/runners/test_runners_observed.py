@@ -187,7 +187,7 @@ def test_another_module_that_decides_is_another_version(
     copy = tmp_path / "tests"
     shutil.copytree(package, copy, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(pytest_runner, "__file__", str(copy / "pytest_runner.py"))
-    version = pytest_runner._version.__wrapped__
+    version = pytest_runner.own_version.__wrapped__
     known = {version()}
     for name in ("decide.py", "observe.py", "inside/recorder.py"):
         with (copy / name).open("a") as stream:

@@ -190,7 +190,7 @@ def test_an_environment_whose_image_is_gone_is_had_again(docker_kit: Any, tmp_pa
     backend = DockerBackend(connect(), docker_kit.settings)
     ref = backend.environment(WANTED)
     lost = replace(ref, handle=replace(ref.handle, tag="crbench-env:no-longer-there"))
-    backend._environments[WANTED] = lost
+    backend.environments[WANTED] = lost
     (tmp_path / "only").write_text(uuid.uuid4().hex)
     tree = Tree(tmp_path, digest.of_tree(tmp_path))
     with backend.open(lost, tree, limits=Limits(lifetime=60)) as box:

@@ -135,7 +135,7 @@ def test_a_silent_engine_is_no_result(
 
     with docker_kit.open() as box:
         nowhere = docker.APIClient(base_url=f"unix://{tmp_path}/none.sock", version="1.41", timeout=5)
-        monkeypatch.setattr(box, "_client", nowhere)
+        monkeypatch.setattr(box, "client", nowhere)
         with pytest.raises(InfraError, match="engine"):
             box.exec(["true"], timeout=20)
         monkeypatch.undo()
@@ -147,7 +147,7 @@ def test_ends_a_command_that_the_inner_limit_does_not_end(
     """The outer deadline: as if ``timeout`` inside had been stopped."""
     from pytest_crbench.sandbox import container
 
-    monkeypatch.setattr(container, "_OUTER", 1.0)
+    monkeypatch.setattr(container, "OUTER", 1.0)
     with docker_kit.open() as box:
         began = time.monotonic()
         done = box.exec(["sh", "-c", "kill -STOP $PPID; echo out; sleep 60"], timeout=2)

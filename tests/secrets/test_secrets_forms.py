@@ -187,7 +187,7 @@ def test_registries_and_options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     assert registry_secrets() == (login, "registry-pass-1")
     (tmp_path / "config.json").write_text("[1")
     assert registry_secrets() == ()
-    monkeypatch.setattr(secrets, "_REGISTERED", {})
+    monkeypatch.setattr(secrets, "REGISTERED", {})
     monkeypatch.setenv("HANDED_OVER", "value-handed-over-1")
     given = {"index_url": "ftp://me:option-pass-1@host/", "reviewer_env": ["HANDED_OVER"]}
     with pytest.raises(Exception, match="index-url"):

@@ -161,7 +161,7 @@ def test_no_network_is_told_at_once(url: str, tmp_path: Path) -> None:
 def test_a_host_that_does_not_answer_is_waited_for_once(
     scheme: str, connects: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(git, "_ANSWER_SECONDS", 1.0)
+    monkeypatch.setattr(git, "ANSWER_SECONDS", 1.0)
     known: dict[str, str] = {}
     with silent(connects=connects) as (host, _listener):
         began = time.monotonic()

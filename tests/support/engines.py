@@ -33,7 +33,7 @@ class Engine:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.url = f"unix://{root}/sock"
-        self._process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Start it and wait until it answers."""
@@ -43,7 +43,7 @@ class Engine:
         argv += [f"--pidfile={self.root}/pid", f"--host={self.url}"]
         argv += ["--bridge=none", "--iptables=false", "--ip-masq=false"]
         with (self.root / "log").open("ab") as log:
-            self._process = subprocess.Popen(
+            self.process = subprocess.Popen(
                 argv,
                 # Where its containerd writes what it was doing, when it was stopped for long.
                 env={**os.environ, "TMPDIR": str(self.root)},
@@ -53,7 +53,7 @@ class Engine:
                 start_new_session=True,
             )
         for _ in range(300):
-            if self._process.poll() is not None:
+            if self.process.poll() is not None:
                 break
             if self.docker("version", check=False).returncode == 0:
                 return
@@ -62,10 +62,10 @@ class Engine:
 
     def stop(self, *, kill: bool = False) -> None:
         """End it as a service manager does, or as a crash does; running containers end with it or not."""
-        if self._process is None:
+        if self.process is None:
             return
         if kill:
-            self._process.kill()
+            self.process.kill()
             # Its containerd would live on, and the next engine could not start its own.
             pid = self.root / "exec/containerd/containerd.pid"
             with suppress(OSError, ValueError):
@@ -73,9 +73,9 @@ class Engine:
             # Where nobody reaps orphans it stays as a zombie, which the next engine would take for alive.
             pid.unlink(missing_ok=True)
         else:
-            self._process.terminate()
-        self._process.wait(60)
-        self._process = None
+            self.process.terminate()
+        self.process.wait(60)
+        self.process = None
         (self.root / "pid").unlink(missing_ok=True)
 
     def restart(self, *, kill: bool = False) -> None:
@@ -86,9 +86,9 @@ class Engine:
     @contextmanager
     def hanging(self) -> Iterator[None]:
         """Stop its processes where they are: connections are taken, nothing is answered."""
-        assert self._process is not None
+        assert self.process is not None
         containerd = int((self.root / "exec/containerd/containerd.pid").read_text())
-        stopped = [self._process.pid, containerd]
+        stopped = [self.process.pid, containerd]
         for pid in stopped:
             os.kill(pid, signal.SIGSTOP)
         try:
@@ -132,7 +132,7 @@ def engine(*, size: str = "4G") -> Iterator[Engine]:
     finally:
         try:
             # Containers outlive an engine that was killed: their runtime's processes are not its children.
-            if own._process is None or own._process.poll() is not None:
+            if own.process is None or own.process.poll() is not None:
                 own.start()
             ids = own.docker("ps", "-aq", check=False).stdout.split()
             if ids:

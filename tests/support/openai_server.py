@@ -175,7 +175,7 @@ class OpenAIServer:
         self.headers: list[dict[str, str]] = []
         self.times: list[float] = []
         self.closing = threading.Event()
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", port), _Handler)
         if certificate is not None:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -203,8 +203,8 @@ class OpenAIServer:
         self._server.server_close()
         self._thread.join()
 
-    def _take(self, headers: dict[str, str], body: dict[str, Any]) -> Step:
-        with self._lock:
+    def take(self, headers: dict[str, str], body: dict[str, Any]) -> Step:
+        with self.lock:
             index = len(self.requests)
             self.requests.append(body)
             self.headers.append(headers)
@@ -237,14 +237,14 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         path = self.path.partition("?")[0]
         if path == "/v1/embeddings" and self.owner.embeddings is not None:
-            with self.owner._lock:
+            with self.owner.lock:
                 self.owner.embedded.append(body)
             self.owner.embeddings(body)(self)
             return
         if path != "/v1/chat/completions":
             self.reply(404, json.dumps({"error": {"message": f"no such path {self.path}"}}).encode())
             return
-        step = self.owner._take({k.lower(): v for k, v in self.headers.items()}, body)
+        step = self.owner.take({k.lower(): v for k, v in self.headers.items()}, body)
         try:
             step(self)
         except (BrokenPipeError, ConnectionResetError):

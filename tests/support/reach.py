@@ -283,7 +283,7 @@ class Place:
 def agents_place(savanna: Savanna, sandbox: str, stack: ExitStack) -> Place:
     """The sandbox of a coding agent, opened by the evaluation; it stays open until ``stack`` is closed."""
     evaluator = savanna.evaluator(sandbox, run=savanna.run)
-    opened = stack.enter_context(evaluator.at(savanna.instance)._agent_task().sandbox())
+    opened = stack.enter_context(evaluator.at(savanna.instance).agent_task().sandbox())
 
     def look(script: str) -> str:
         done = opened.exec(["sh", "-c", script], timeout=60)

@@ -141,7 +141,7 @@ def open_index(tree: Tree, method: Method, *, cache: Path, log: Callable[[str], 
         if found is not None:
             return found
         try:
-            _build(folder, tree, method, log)
+            build_index(folder, tree, method, log)
         except OSError as error:
             raise InfraError(
                 f"cannot write the index {folder}: {error.strerror or error}. Free some space or choose "
@@ -173,7 +173,8 @@ def _load(folder: Path, method: Method) -> Index | None:
         return None
 
 
-def _build(folder: Path, tree: Tree, method: Method, log: Callable[[str], None]) -> None:
+def build_index(folder: Path, tree: Tree, method: Method, log: Callable[[str], None]) -> None:
+    """Make an index of ``tree`` aside, and put it where ``folder`` is."""
     fresh, aside = folder.with_name(f".{folder.name}.new"), folder.with_name(f".{folder.name}.old")
     discard(fresh)  # what a killed process left
     data = fresh / "data"

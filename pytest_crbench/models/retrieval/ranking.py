@@ -144,7 +144,7 @@ class ByEmbedding:
         """
         import numpy
 
-        numpy.save(folder / _FILE, _unit(self.embed(texts)) if texts else numpy.zeros((0, 0), "float32"))
+        numpy.save(folder / _FILE, unit(self.embed(texts)) if texts else numpy.zeros((0, 0), "float32"))
 
     def load(self, folder: Path, count: int) -> EmbeddingScorer:
         """Open what `build` wrote of ``count`` texts.
@@ -177,7 +177,7 @@ class EmbeddingScorer:
 
         if not len(self.vectors):
             return numpy.zeros(0, dtype="float32")
-        vector = _unit(self.embed([query]))[0]
+        vector = unit(self.embed([query]))[0]
         if vector.shape[0] != self.vectors.shape[1]:
             raise InfraError(
                 f"the model of embeddings gives vectors of {vector.shape[0]} numbers, and gave some of "
@@ -187,7 +187,8 @@ class EmbeddingScorer:
         return self.vectors @ vector
 
 
-def _unit(vectors: Sequence[Sequence[float]]) -> Any:
+def unit(vectors: Sequence[Sequence[float]]) -> Any:
+    """Return vectors of length 1 as an array; those of length 0 stay."""
     import numpy
 
     made = numpy.asarray(vectors, dtype="float32")

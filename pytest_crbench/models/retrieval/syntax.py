@@ -68,7 +68,7 @@ def pieces(path: str, content: bytes, most: int) -> list[Piece] | None:
 
     None if there is no grammar for it. A file with errors is read as far as the grammar understands it.
     """
-    parser = _parser(*_GRAMMARS.get(PurePosixPath(path).suffix.lower(), ("", "")))
+    parser = parser_of(*_GRAMMARS.get(PurePosixPath(path).suffix.lower(), ("", "")))
     if parser is None:
         return None
     found: list[Piece] = []
@@ -92,7 +92,7 @@ def _last_row(node: Any) -> int:
 
 
 @lru_cache(maxsize=32)
-def _parser(name: str, function: str) -> Any:
+def parser_of(name: str, function: str) -> Any:
     """Return the parser of a language; None if it is not installed, or too old for the other package."""
     if not name:
         return None

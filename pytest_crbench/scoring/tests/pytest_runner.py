@@ -77,7 +77,7 @@ class PytestRunner(Runner):
     @property
     def version(self) -> str:
         """Digest of the programs that run inside the sandbox, of how they are called and read."""
-        return _version()
+        return own_version()
 
     def run(
         self,
@@ -103,7 +103,7 @@ class PytestRunner(Runner):
             cwd=layout.folder,
         )
         sealed = _sealed(sandbox, layout.result)
-        result = _unseal(sealed, layout.seal) if sealed is not None else None
+        result = unseal(sealed, layout.seal) if sealed is not None else None
         if result is None:
             died = _died(done)
             # The supervisor ends with 0 only after it has written its result.
@@ -276,7 +276,7 @@ def _died(done: ExecResult) -> Observation:
     )
 
 
-def _unseal(sealed: bytes, seal: str) -> dict[str, Any] | None:
+def unseal(sealed: bytes, seal: str) -> dict[str, Any] | None:
     """Return the supervisor's result; None if another wrote it (the supervisor replaces a whole file)."""
     mac, _newline, text = sealed.partition(b"\n")
     own = hashlib.blake2b(text, key=bytes.fromhex(seal), digest_size=32).hexdigest().encode()
@@ -294,7 +294,7 @@ def _inside(name: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _version() -> str:
+def own_version() -> str:
     """Digest of every module of this package, and of those that run in the sandbox."""
     package = Path(__file__).parent
     files = sorted([*package.glob("*.py"), *package.glob("inside/*.py")])

@@ -155,7 +155,7 @@ def _find(answer: tuple[str, bytes], _folder: Path) -> None:
     """A page is refused, or it names an address that can be asked, or none."""
     client: Any = _Index(Page(*answer, "https://h/simple/a/"))
     with refused(InfraError, InvalidInstanceError):
-        url = pypi._find("a", _FILE, client, IndexSettings("https://h/simple"))
+        url = pypi.find_archive("a", _FILE, client, IndexSettings("https://h/simple"))
         assert url.startswith(("http://", "https://"))
         assert urls.origin(url)[1]
         urls.split_credentials(url)

@@ -78,7 +78,7 @@ def _body(source: Source) -> Any:
 
 def _read(raw: bytes, folder: Path) -> None:
     model = Model("m", key="sk-secret-secret")
-    found = model._body(CHAT, raw, "application/json")
+    found = model.read_body(CHAT, raw, "application/json")
     if isinstance(found, Failure):
         with refused(InfraError):
             raise found.error()
@@ -91,7 +91,7 @@ def _answer(body: Any, _folder: Path) -> None:
     if not isinstance(body, dict):
         return
     answer = completion.read(body, prompt_characters=100)
-    history = Model("m")._request([{"role": "user", "content": "x"}, answer.message], [tools.BASH], None)
+    history = Model("m").request_of([{"role": "user", "content": "x"}, answer.message], [tools.BASH], None)
     json.dumps(history, allow_nan=False, ensure_ascii=False).encode()
     json.dumps([answer.text, answer.finish_reason], ensure_ascii=False).encode()
     calls = answer.message.get("tool_calls", [])

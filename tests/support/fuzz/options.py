@@ -82,7 +82,7 @@ def _given(source: Source) -> dict[str, Any]:
 
 def _read(given: dict[str, Any], folder: Path) -> None:
     """Options are refused, or what they say can be recorded and is the same when it is read again."""
-    secrets._REGISTERED.clear()  # what one input gave away is no secret of the next one
+    secrets.REGISTERED.clear()  # what one input gave away is no secret of the next one
     with refused(UsageError):
         found = settings.read(given.get, folder)
         recorded = found.recorded()

@@ -190,12 +190,12 @@ def _read_cached(raw: bytes, folder: Path) -> None:
     place = folder / "trees" / "key"
     (place / "tree").mkdir(parents=True, exist_ok=True)
     (place / "diff").write_bytes(b"")
-    for name in ("record.json", "ids.json", "owner.json", interpreters._COMPLETE):
+    for name in ("record.json", "ids.json", "owner.json", interpreters.COMPLETE):
         (place / name).write_bytes(raw)
-    found = pins._remembered(place / "record.json")
+    found = pins.remembered_pins(place / "record.json")
     assert found is None or all(isinstance(pin, str) and "\n" not in pin for pin in found)
-    assert interpreters._is_whole(place) in (True, False)
+    assert interpreters.is_whole(place) in (True, False)
     assert set(owner_of(place)) == {"session", "owner"}
-    repository._load(place)
+    repository.load_workspace(place)
     for verify in (True, False):
-        Cache(folder, offline=True, verify=verify, log=lambda _line: None)._find("key")
+        Cache(folder, offline=True, verify=verify, log=lambda _line: None).find("key")

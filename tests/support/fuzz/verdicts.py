@@ -15,7 +15,7 @@ from pytest_crbench.core.status import Status
 from pytest_crbench.scoring.tests.decide import check_head, verdict_of
 from pytest_crbench.scoring.tests.inside.supervise import Records
 from pytest_crbench.scoring.tests.observe import observe
-from pytest_crbench.scoring.tests.pytest_runner import _unseal
+from pytest_crbench.scoring.tests.pytest_runner import unseal
 
 from .shapes import altered, anything, sometimes, table
 from .source import Maker, Source, either, listed, one_of, text
@@ -170,5 +170,5 @@ def _sealed(source: Source) -> tuple[bytes, bytes]:
 def _open(value: tuple[bytes, bytes], _folder: Path) -> None:
     """A result with one changed byte is nobody's."""
     sound, raw = value
-    found = _unseal(raw, _SEAL)
+    found = unseal(raw, _SEAL)
     assert found is None or raw == sound
