@@ -14,43 +14,38 @@ from ..text.printable import printable
 from .load import load
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from ..core.settings import Settings
     from ..models.client import Model
-    from .load import AgentOptions
 
 #: Seconds for the endpoint's list of models.
 _TIMEOUT = 8.0
 LIMIT = 12.0
 
 
-def look_at_model(
-    options: AgentOptions, *, deep: bool, environ: Mapping[str, str] | None = None
-) -> list[Finding]:
+def look_at_model(settings: Settings, *, deep: bool) -> list[Finding]:
     """Look for what the ``llm`` agent needs; with ``deep`` ask its endpoint for its models (no tokens)."""
-    values = os.environ if environ is None else environ
-    found = [_model(options), _key(options, values)]
+    found = [_model(settings), _key(settings)]
     if any(f.advice for f in found) or not deep:
         return found
     try:
-        agent = load("llm", options, values)
+        agent = load("llm", settings, None)
     except CrbenchError as error:
         return [*found, missing("coding agent", printable(str(error)), "Correct the agent's options")]
     return [*found, _endpoint(agent.model)]  # type: ignore[attr-defined]
 
 
-def _model(options: AgentOptions) -> Finding:
-    if options.model:
-        return ok("model", printable(options.model))
+def _model(settings: Settings) -> Finding:
+    if settings.model:
+        return ok("model", printable(settings.model))
     advice = "Set --model (--crbench-model of a run), or choose --agent=suggestions, which needs none"
     return missing("model", "no model is named for the coding agent `llm`", advice)
 
 
-def _key(options: AgentOptions, environ: Mapping[str, str]) -> Finding:
+def _key(settings: Settings) -> Finding:
     for name in KEY_VARIABLES:
-        if environ.get(name, "").strip():
+        if os.environ.get(name, "").strip():
             return ok("model key", f"set in {name}")
-    url = options.base_url or environ.get(BASE_URL_VARIABLE)
+    url = settings.base_url or os.environ.get(BASE_URL_VARIABLE)
     if url:
         return ok("model key", f"none is set; {urls.public(url)} is asked without one")
     advice = (

@@ -127,7 +127,6 @@ class Examination:
 
     def _probes(self, needs: _Needs, scorings: Sequence[str]) -> list[Probe]:
         from ..agents import doctor as agents
-        from ..agents.load import AgentOptions
         from ..sandbox import doctor
 
         settings = self.settings
@@ -144,11 +143,10 @@ class Examination:
         if needs.executes:
             probes += self._sandbox_probes(needs)
         if revised and settings.agent == "llm" and settings.replay is None:
-            options = AgentOptions.of(settings, None)
             probes.append(
                 Probe(
                     "model",
-                    lambda: agents.look_at_model(options, deep=self.deep),
+                    lambda: agents.look_at_model(settings, deep=self.deep),
                     agents.LIMIT,
                     "Check the network and --base-url",
                 )

@@ -27,8 +27,6 @@ class Access:
     Args:
         environ: where the key is (and ``OPENAI_BASE_URL``, if ``base_url`` is not given).
         base_url, base_url_option: the endpoint, and the option that names it, for messages.
-        key_variable: the environment variable with the key, if not one of `KEY_VARIABLES`.
-        patience: seconds that one call may lose to a failing endpoint.
         cache: the cache folder, for answers shared between runs; None turns sharing off.
         ledger, total_tokens, total_cost, price: the file of the run's budget, and its totals.
     """
@@ -36,8 +34,6 @@ class Access:
     environ: Mapping[str, str]
     base_url: str | None = None
     base_url_option: str = "--crbench-base-url"
-    key_variable: str | None = None
-    patience: float = 300.0
     cache: Path | None = None
     ledger: Path | None = None
     total_tokens: int | None = None
@@ -52,8 +48,7 @@ class Access:
     @property
     def key(self) -> str:
         """The key, "" if there is none."""
-        names = (self.key_variable,) if self.key_variable else KEY_VARIABLES
-        values = (self.environ.get(name, "").strip() for name in names)
+        values = (self.environ.get(name, "").strip() for name in KEY_VARIABLES)
         return next((value for value in values if value), "")
 
     def missing(self, model: str | None) -> str:
@@ -69,7 +64,7 @@ class Access:
     @property
     def key_names(self) -> str:
         """Where a key is looked for, in words."""
-        return self.key_variable or " or ".join(KEY_VARIABLES)
+        return " or ".join(KEY_VARIABLES)
 
     def model(self, name: str, **sampling: Any) -> Model:
         """Return the model of that name; ``sampling`` are further fields of `Model`.
@@ -79,7 +74,6 @@ class Access:
         """
         from .client import DEFAULT_BASE_URL, Model
         from .completion import CompletionCache
-        from .retry import Patience
         from .usage import Ledger
 
         url, option = self.url, self.base_url_option
@@ -94,7 +88,6 @@ class Access:
             model=name,
             base_url=url or DEFAULT_BASE_URL,
             key=self.key,
-            patience=Patience(total=self.patience),
             cache=CompletionCache(self.cache / "llm") if self.cache else None,
             ledger=ledger,
             **sampling,

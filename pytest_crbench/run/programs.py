@@ -132,9 +132,9 @@ def as_agent(given: Agent | str, settings: Settings, run: Path | None) -> Agent:
     """
     if not isinstance(given, str):
         return given
-    from ..agents.load import find
+    from ..agents.load import load
 
-    return find(given, settings, run)
+    return load(given, settings, run)
 
 
 @dataclass(frozen=True)

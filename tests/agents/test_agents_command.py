@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.agent_tasks import make_task
+from support.loaded_agents import load
 
 from pytest_crbench.agents.command import CommandAgent, native
-from pytest_crbench.agents.load import AgentOptions, load
 from pytest_crbench.core.errors import AgentError, InfraError, UsageError
 from pytest_crbench.core.model import ReviewComment
 from pytest_crbench.models.usage import Ledger
@@ -39,7 +39,7 @@ def script(place: Path, body: str) -> Path:
 
 def revise(place: Path, body: str, arguments: str = "", **options: Any) -> tuple[AgentTask, Revision]:
     task = make_task(place, HEAD, [COMMENT])
-    agent = load(f"cmd:{sys.executable} {script(place, body)} {arguments}", AgentOptions(**options))
+    agent = load(f"cmd:{sys.executable} {script(place, body)} {arguments}", **options)
     return task, agent.revise(task)
 
 
@@ -118,7 +118,7 @@ def test_a_placeholder_within_a_word_and_odd_arguments(tmp_path: Path) -> None:
 def test_a_program_that_fails_is_an_agent_error(tmp_path: Path) -> None:
     task = make_task(tmp_path, HEAD, [COMMENT])
     program = script(tmp_path, "print('out'); sys.exit('could not log in')")
-    agent = load(f"cmd:{sys.executable} {program}", AgentOptions())
+    agent = load(f"cmd:{sys.executable} {program}")
     with pytest.raises(AgentError, match=r"exit status 1.*could not log in") as caught:
         agent.revise(task)
     assert caught.value.reason == "crashed"
@@ -202,7 +202,7 @@ for name in ('.aider.conf.yml', '.claude/settings.json', '.codex/log/x', 'src/.c
 """
     head = {**HEAD, ".claude/agents/a.md": "theirs"}
     task = make_task(tmp_path, head, [COMMENT])
-    agent = load(f"cmd:{sys.executable} {script(tmp_path, body)}", AgentOptions())
+    agent = load(f"cmd:{sys.executable} {script(tmp_path, body)}")
     assert set(left(task, agent.revise(task))) == {"b.txt", "src/.claude/kept", ".claude/settings.json"}
 
 
@@ -210,8 +210,8 @@ def test_a_prompt_that_is_no_argument(tmp_path: Path) -> None:
     """One argument holds 128 KiB; the prompt is a file, which has no such limit."""
     task = make_task(tmp_path, HEAD, [replace(COMMENT, body=f"{n} " + "x" * 7000) for n in range(40)])
     with pytest.raises(AgentError, match=r"exit status 126.*Argument list too long.*`tool < {prompt}`"):
-        load("""cmd:sh -c 'exec /bin/echo "$(cat {prompt})"'""", AgentOptions()).revise(task)
-    revision = load("cmd:sh -c 'wc -c < {prompt} > size'", AgentOptions()).revise(task)
+        load("""cmd:sh -c 'exec /bin/echo "$(cat {prompt})"'""").revise(task)
+    revision = load("cmd:sh -c 'wc -c < {prompt} > size'").revise(task)
     assert int(left(task, revision)["size"]) > 128 * 1024
 
 
@@ -225,7 +225,7 @@ def test_what_a_program_used_is_in_its_revision_and_in_the_budget(
 ) -> None:
     told = json.dumps({names[0]: 900, names[1]: 100, "cost": 0.5})
     ledger = tmp_path / "ledger.json"
-    options = {"ledger": ledger, "total_tokens": 1500, "name": "fixer", "version": "2.1"}
+    options = {"run": tmp_path, "max_total_tokens": 1500, "agent_name": "fixer", "agent_version": "2.1"}
     for place in ("one", "two"):
         task, revision = revise(tmp_path / place, used(told), "{usage}", **options)
         assert revision.usage == {"prompt_tokens": 900, "completion_tokens": 100, "cost": 0.5}
@@ -238,13 +238,13 @@ def test_what_a_program_used_is_in_its_revision_and_in_the_budget(
 
 
 def test_a_budget_of_cost_holds_for_a_program_that_tells_its_own(tmp_path: Path) -> None:
-    options = {"ledger": tmp_path / "ledger.json", "total_cost": 1.0}
+    options = {"run": tmp_path, "max_total_cost": 1.0}
     told = used('{"total_cost_usd": 0.6}')
     for place in ("one", "two"):
         revise(tmp_path / place, told, "{usage}", **options)
     with pytest.raises(InfraError, match=r"1\.2000 of cost"):
         revise(tmp_path / "three", told, "{usage}", **options)
-    priced = {"ledger": tmp_path / "other.json", "total_cost": 1.0, "price": "1000:1000"}
+    priced = {"run": tmp_path / "other", "max_total_cost": 1.0, "price": "1000:1000"}
     revise(tmp_path / "four", used('{"prompt_tokens": 1000, "cost": 0.01}'), "{usage}", **priced)
     with pytest.raises(InfraError, match=r"1\.0000 of cost"):
         revise(tmp_path / "five", told, "{usage}", **priced)
@@ -253,7 +253,7 @@ def test_a_budget_of_cost_holds_for_a_program_that_tells_its_own(tmp_path: Path)
 @pytest.mark.parametrize("text", ["", "no", "[1]", '{"prompt_tokens": "9"}', '{"cost": -1}', '{"cost": NaN}'])
 def test_what_is_not_told_is_estimated(tmp_path: Path, text: str) -> None:
     ledger = tmp_path / "ledger.json"
-    _, revision = revise(tmp_path / "one", used(text), "{usage}", ledger=ledger, total_tokens=10_000)
+    _, revision = revise(tmp_path / "one", used(text), "{usage}", run=tmp_path, max_total_tokens=10_000)
     assert revision.usage == {}
     assert [("estimate" in warning) for warning in revision.warnings] == ([True] if text else [])
     assert Ledger(ledger).spent().estimated_calls == 1
@@ -264,23 +264,23 @@ def test_what_a_program_used_before_it_failed_was_spent(tmp_path: Path) -> None:
     ledger = tmp_path / "ledger.json"
     body = used('{"prompt_tokens": 7}') + "; sys.exit(3)"
     with pytest.raises(AgentError, match="exit status 3") as caught:
-        revise(tmp_path / "one", body, "{usage}", ledger=ledger)
+        revise(tmp_path / "one", body, "{usage}", run=tmp_path)
     assert caught.value.usage == {"prompt_tokens": 7.0}
     assert Ledger(ledger).spent().tokens == 7
 
 
 def test_name_version_and_budget_of_a_program() -> None:
     plain, made = (
-        load("cmd:sh -c true", AgentOptions(name=n, version=v)) for n, v in ((None, None), ("x", "2"))
+        load("cmd:sh -c true", agent_name=n, agent_version=v) for n, v in ((None, None), ("x", "2"))
     )
     assert (plain.name, made.name) == ("cmd:sh", "x")
     assert plain.fingerprint != made.fingerprint
-    assert made.fingerprint == load("cmd:sh -c true", AgentOptions(name="y", version="2")).fingerprint
-    for options in (AgentOptions(total_tokens=5), AgentOptions(total_cost=5.0)):
+    assert made.fingerprint == load("cmd:sh -c true", agent_name="y", agent_version="2").fingerprint
+    for limit in ("max_total_tokens", "max_total_cost"):
         with pytest.raises(UsageError, match=r"the file \{usage\}"):
-            load("cmd:sh -c true", options)
+            load("cmd:sh -c true", **{limit: 5})
     with pytest.raises(UsageError, match="--crbench-agent-name"):
-        load("suggestions", AgentOptions(name="x"))
+        load("suggestions", agent_name="x")
 
 
 def test_a_program_that_is_killed_is_an_agent_error(tmp_path: Path) -> None:
@@ -292,7 +292,7 @@ def test_a_program_that_cannot_be_started_is_an_agent_error(tmp_path: Path) -> N
     broken = tmp_path / "broken"
     broken.write_text("#!/no/such/interpreter\n")
     broken.chmod(0o755)
-    agent = load(f"cmd:{broken}", AgentOptions())
+    agent = load(f"cmd:{broken}")
     with pytest.raises(AgentError, match="cannot start"):
         agent.revise(make_task(tmp_path, HEAD, [COMMENT]))
 
@@ -306,7 +306,7 @@ pathlib.Path({str(pid)!r}).write_text(str(child.pid))
 time.sleep(60)
 """
     began = time.monotonic()
-    task, revision = revise(tmp_path, body, timeout=2.0)
+    task, revision = revise(tmp_path, body, agent_timeout=2.0)
     assert time.monotonic() - began < 15
     assert revision.stop_reason == "time-limit"
     assert left(task, revision) == {"a.txt": b"half\n"}
@@ -325,7 +325,7 @@ json.dump(dict(os.environ), open('env.json', 'w'))
 print(os.environ['MY_TOKEN'])
 print(os.environ['MY_MODE'])
 """
-    task, revision = revise(tmp_path, body, environment=("MY_TOKEN", "MY_MODE", "NOT_SET"))
+    task, revision = revise(tmp_path, body, agent_env=("MY_TOKEN", "MY_MODE", "NOT_SET"))
     seen = json.loads(left(task, revision)["env.json"])
     assert "OPENAI_API_KEY" not in seen
     assert seen["MY_TOKEN"] == SECRET
@@ -336,7 +336,7 @@ print(os.environ['MY_MODE'])
 def test_a_credential_is_not_in_the_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_TOKEN", SECRET)
     with pytest.raises(AgentError) as caught:
-        revise(tmp_path, "sys.exit('bad ' + os.environ['MY_TOKEN'])", environment=("MY_TOKEN",))
+        revise(tmp_path, "sys.exit('bad ' + os.environ['MY_TOKEN'])", agent_env=("MY_TOKEN",))
     assert SECRET not in str(caught.value)
     assert "bad [redacted]" in str(caught.value)
 
@@ -357,23 +357,26 @@ def test_a_credential_is_not_in_the_error(tmp_path: Path, monkeypatch: pytest.Mo
 )
 def test_a_template_that_cannot_work_is_told_at_once(template: str, why: str) -> None:
     with pytest.raises(UsageError) as caught:
-        load(f"cmd:{template}", AgentOptions())
+        load(f"cmd:{template}")
     assert why in str(caught.value)
 
 
-def test_a_relative_program_is_relative_to_the_invocation(tmp_path: Path) -> None:
+def test_a_relative_program_is_relative_to_the_invocation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "tools").mkdir()
     program = tmp_path / "tools" / "{fix}.sh"
     program.write_text("#!/bin/sh\necho zwei > a.txt\necho $1 > told\n")
     program.chmod(0o755)
-    agent = load("cmd:./tools/{{fix}}.sh {cwd}", AgentOptions(cwd=tmp_path))
+    agent = load("cmd:./tools/{{fix}}.sh {cwd}")
     task = make_task(tmp_path, HEAD, [COMMENT])
     assert left(task, agent.revise(task)) == {"a.txt": b"zwei\n", "told": f"{tmp_path}\n".encode()}
 
 
 def test_the_interpreter_has_a_placeholder(tmp_path: Path) -> None:
     program = script(tmp_path, "pathlib.Path('seen').write_text(sys.executable)")
-    agent = load(f"cmd:{{python}} {program}", AgentOptions())
+    agent = load(f"cmd:{{python}} {program}")
     task = make_task(tmp_path, HEAD, [COMMENT])
     assert left(task, agent.revise(task))["seen"].decode() == sys.executable
 
@@ -387,12 +390,12 @@ def test_a_read_only_leftover_is_removed(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_credential_in_the_command_line_is_not_in_the_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_TOKEN", SECRET)
-    agent = load(f"cmd:sh --token={SECRET}", AgentOptions(environment=("MY_TOKEN",)))
+    agent = load(f"cmd:sh --token={SECRET}", agent_env=("MY_TOKEN",))
     assert agent.fingerprint["template"] == "sh --token=[redacted]"
 
 
 def test_a_command_is_named_after_its_program() -> None:
-    agent = load("cmd:sh -c true", AgentOptions(timeout=5.0))
+    agent = load("cmd:sh -c true", agent_timeout=5.0)
     assert isinstance(agent, CommandAgent)
     assert agent.name == "cmd:sh"
     assert agent.fingerprint["template"] == "sh -c true"

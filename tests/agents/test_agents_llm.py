@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.agent_tasks import CopySandbox, make_task
+from support.loaded_agents import load
 from support.openai_server import (
     OpenAIServer,
     Step,
@@ -23,7 +24,6 @@ from support.openai_server import (
 )
 
 from pytest_crbench.agents.llm import LlmAgent
-from pytest_crbench.agents.load import AgentOptions, load
 from pytest_crbench.core.errors import InfraError
 from pytest_crbench.core.model import ReviewComment
 from pytest_crbench.models.client import Model
@@ -374,15 +374,16 @@ def test_a_sandbox_without_bash(tmp_path: Path) -> None:
 def test_load_gives_an_agent_that_works(tmp_path: Path) -> None:
     wanted = task(tmp_path)
     with OpenAIServer([run(FIX), answer()]) as server:
-        options = AgentOptions(
+        made = load(
+            "llm",
+            {"OPENAI_API_KEY": KEY},
+            run=tmp_path,
             model="scripted",
             base_url=server.base_url,
             price="1:2",
             cache=tmp_path / "cache",
-            ledger=tmp_path / "usage.json",
-            total_cost=1.0,
+            max_total_cost=1.0,
         )
-        made = load("llm", options, {"OPENAI_API_KEY": KEY})
         revision = made.revise(wanted)
     assert fixed(wanted, revision)
     assert revision.usage["cost"] == pytest.approx(0.00024)

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 from support.agent_tasks import make_task
+from support.loaded_agents import load
 
-from pytest_crbench.agents.load import AgentOptions, load
 from pytest_crbench.core.errors import AgentError
 from pytest_crbench.core.model import ReviewComment, Verdict
 from pytest_crbench.core.status import Status
@@ -65,7 +65,7 @@ def test_a_comment_quotes_the_failure_of_an_endpoint(tmp_path: Path, body: str) 
         "    print('\\n| '.join(textwrap.wrap('Working on: ' + c['body'], 30)))\n"
     )
     task = make_task(tmp_path, {"a.txt": "one\n"}, [ReviewComment("c1", body)])
-    agent = load(f"cmd:{sys.executable} {program} {{review}}", AgentOptions())
+    agent = load(f"cmd:{sys.executable} {program} {{review}}")
     try:
         stop_reason = agent.revise(task).stop_reason
     except AgentError as error:

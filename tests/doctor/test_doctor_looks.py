@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import threading
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest import mock
 
 import pytest
 from support.index_server import Index, serve
 from support.openai_server import OpenAIServer
 
 from pytest_crbench.agents.doctor import look_at_model
-from pytest_crbench.agents.load import AgentOptions
 from pytest_crbench.core.finding import Finding, Level
 from pytest_crbench.core.sandbox import SandboxSettings
+from pytest_crbench.core.settings import Settings
 from pytest_crbench.host.indexes import IndexSettings
 from pytest_crbench.sandbox.doctor import Wanted, look_at_docker, look_at_local
 from pytest_crbench.sources.doctor import look_at_indexes
@@ -256,8 +258,8 @@ def test_user_namespaces_that_are_not_allowed(monkeypatch: pytest.MonkeyPatch, t
 
 
 def endpoint(url: str, model: str = "small", *, deep: bool = True) -> Finding:
-    options = AgentOptions(model=model, base_url=url)
-    return look_at_model(options, deep=deep, environ={"CRBENCH_API_KEY": "sk-hush-hush-hush"})[-1]
+    with mock.patch.dict(os.environ, {"CRBENCH_API_KEY": "sk-hush-hush-hush"}):
+        return look_at_model(Settings(model=model, base_url=url), deep=deep)[-1]
 
 
 def test_an_endpoint_is_asked_for_its_models_only_where_that_is_allowed() -> None:

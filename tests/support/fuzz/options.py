@@ -6,8 +6,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from pytest_crbench.agents.load import AgentOptions
-from pytest_crbench.agents.load import load as load_agent
+from support.loaded_agents import load as load_agent
+
 from pytest_crbench.core.errors import UsageError
 from pytest_crbench.host import programs as commands
 from pytest_crbench.host.processes import is_elsewhere, is_gone, own_token
@@ -222,9 +222,9 @@ def _reviewer(spec: str, _folder: Path) -> None:
 
 def _agent(spec: str, folder: Path) -> None:
     with refused(UsageError):
-        assert load_agent(spec, AgentOptions(cwd=folder), {}).name
+        assert load_agent(spec, cache=folder).name
     with refused(UsageError):
-        load_agent("llm", AgentOptions(model="m", base_url=spec, price=spec), {})
+        load_agent("llm", model="m", base_url=spec, price=spec, cache=folder)
 
 
 def _token(source: Source) -> str:
