@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     from ..core.errors import UsageError
     from ..run.assemble import open_datasets
 
-    fixed = {"reviewer": "none", "agent": "none", "scoring": ["tests"], "repeats": None}
+    fixed = {"reviewer": "none", "agent": "none", "scoring": None, "repeats": None}
     settings = settings_of(args, dataset=args.dataset or None, **fixed)
     if args.repeats < 1 or args.jobs < 1:
         raise UsageError("--repeats and --jobs take whole numbers of at least 1")
@@ -130,7 +130,7 @@ def _validate(
     instances = [instance for dataset in datasets for instance in dataset.instances]
     found: list[list[Validation]] = []
     with trees.temporary_folder() as folder:
-        run = Run(replace(settings, run_dir=folder), datasets)
+        run = Run(replace(settings, scoring=("tests",), run_dir=folder), datasets)
         try:
             session = run.start().session
             evaluator, sandbox = run.evaluator, run.record.sandbox

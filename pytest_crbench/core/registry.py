@@ -35,7 +35,7 @@ class Registry(Generic[T]):
         self.group = group
         self.own = own
         self._loaded: dict[str, T] = {}
-        self._foreign: dict[str, list[EntryPoint]] | None = None
+        self.entries: dict[str, list[EntryPoint]] | None = None
 
     def __contains__(self, name: str) -> bool:
         return name in self.own or name in self._loaded or name in self._others()
@@ -127,14 +127,14 @@ class Registry(Generic[T]):
         return f"{self.what} {printable(name, 80)!r}"
 
     def _others(self) -> dict[str, list[EntryPoint]]:
-        if self._foreign is None:
+        if self.entries is None:
             from importlib.metadata import entry_points
 
-            self._foreign = {}
+            self.entries = {}
             for entry in entry_points(group=self.group):
                 if entry.name not in self.own:
-                    self._foreign.setdefault(entry.name, []).append(entry)
-        return self._foreign
+                    self.entries.setdefault(entry.name, []).append(entry)
+        return self.entries
 
 
 def _said(error: BaseException) -> str:

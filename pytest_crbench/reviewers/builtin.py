@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ..core.model import ReviewComment
     from ..core.reviewer import ReviewTask
-    from .host import ReviewerOptions
+    from ..core.settings import Settings
 
 PLACEHOLDERS = ("instance", "dataset", "repeat")
 _WHAT = "--crbench-reviewer=file:"
@@ -32,7 +32,7 @@ class FileReviewer:
 
     template: str
     cwd: Path
-    options: ReviewerOptions
+    settings: Settings
     #: The files may have changed since another run read them.
     shareable: bool = False
     needs_repository: bool = False
@@ -40,7 +40,7 @@ class FileReviewer:
     @property
     def name(self) -> str:
         """Short name for tables."""
-        return self.options.name or f"file:{Path(self.template).name}"
+        return self.settings.reviewer_name or f"file:{Path(self.template).name}"
 
     @property
     def fingerprint(self) -> Mapping[str, Any]:
@@ -48,8 +48,8 @@ class FileReviewer:
         return {
             "kind": "file",
             "template": self.template,
-            "format": self.options.format,
-            "version": self.options.version,
+            "format": self.settings.review_format,
+            "version": self.settings.reviewer_version,
         }
 
     def review(self, task: ReviewTask) -> Review:
@@ -67,21 +67,19 @@ class FileReviewer:
         path = self.cwd / fill(self.template, values)
         try:
             with path.open("rb") as stream:
-                raw = stream.read(self.options.output_limit + 1)
+                raw = stream.read(host.OUTPUT_LIMIT + 1)
         except (OSError, ValueError) as error:
             raise ReviewerError(
                 f"no review in {printable(str(path))}: {getattr(error, 'strerror', None) or error}. Every "
                 "selected instance needs a file; a clean review is a file that says so.",
                 reason="missing",
             ) from error
-        if len(raw) > self.options.output_limit:
-            raise ReviewerError(
-                f"{path} has more than {self.options.output_limit} bytes", reason="unreadable"
-            )
+        if len(raw) > host.OUTPUT_LIMIT:
+            raise ReviewerError(f"{path} has more than {host.OUTPUT_LIMIT} bytes", reason="unreadable")
         write_atomic(task.directory / host.OUT, raw)
         return read_review(
             raw,
-            format=self.options.format,
+            format=self.settings.review_format,
             task=task,
             workspace=None,
             reviewer=self.name,
@@ -89,7 +87,7 @@ class FileReviewer:
         )
 
 
-def file_reviewer(template: str, options: ReviewerOptions, cwd: Path) -> FileReviewer:
+def file_reviewer(template: str, settings: Settings, cwd: Path) -> FileReviewer:
     """Make the reviewer of a file template.
 
     Raises:
@@ -100,7 +98,7 @@ def file_reviewer(template: str, options: ReviewerOptions, cwd: Path) -> FileRev
             f"{_WHAT} {printable(template)!r} names the same file for every pull request; put "
             "{instance} in it."
         )
-    return FileReviewer(template, cwd, options)
+    return FileReviewer(template, cwd, settings)
 
 
 @dataclass(frozen=True)

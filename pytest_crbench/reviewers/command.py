@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from ..core.enclosure import Completed, Enclosure
     from ..core.reviewer import ReviewTask
+    from ..core.settings import Settings
     from ..host.programs import Template
-    from .host import ReviewerOptions
 
 #: Beside ``{cwd}``, the folder that pytest was started in, and ``{python}``, the interpreter that runs it.
 PLACEHOLDERS = ("base", "head", "diff", "workspace", "out", "title", "body", commands.FILES)
@@ -38,26 +38,26 @@ class CommandReviewer:
     """A command line that prints its review, or writes it to the file ``{out}``."""
 
     template: Template
-    options: ReviewerOptions
+    settings: Settings
     #: Where the program runs, if not on the host.
     enclosure: Enclosure | None = None
 
     @property
     def name(self) -> str:
         """Short name for tables."""
-        return self.options.name or f"cmd:{Path(self.template.words[0]).name}"
+        return self.settings.reviewer_name or f"cmd:{Path(self.template.words[0]).name}"
 
     @property
     def fingerprint(self) -> Mapping[str, Any]:
         """The command line and the options; what the program itself is, only its version can say."""
-        template = scrubbed(scrub(clean(self.template.text), passed_through(self.options.environment)))
+        template = scrubbed(scrub(clean(self.template.text), passed_through(self.settings.reviewer_env)))
         place = {} if self.enclosure is None else {"image": dict(self.enclosure.fingerprint)}
-        return {"kind": "cmd", "template": template, **self.options.fingerprint(), **place}
+        return {"kind": "cmd", "template": template, **host.fingerprint_of(self.settings), **place}
 
     @property
     def shareable(self) -> bool:
         """Whether the user vouches, by a version, that the program is the same."""
-        return self.options.version is not None
+        return self.settings.reviewer_version is not None
 
     def review(self, task: ReviewTask) -> Review:
         """Run the program once and read what it wrote.
@@ -82,7 +82,7 @@ class CommandReviewer:
                 root = PurePosixPath(self.enclosure.root)
             return read_review(
                 raw,
-                format=self.options.format,
+                format=self.settings.review_format,
                 task=task,
                 workspace=Path(root / _REPOSITORY),
                 reviewer=self.name,
@@ -95,8 +95,8 @@ class CommandReviewer:
             self.template.fill(_values(task, folder), files),
             shown=self.template.words,
             cwd=folder / _REPOSITORY,
-            env=commands.environment(self.options.environment, folder / "tmp"),
-            options=self.options,
+            env=commands.environment(self.settings.reviewer_env, folder / "tmp"),
+            settings=self.settings,
             directory=task.directory,
             out=folder / self._out if self._out else None,
             log=task.log,
@@ -105,18 +105,18 @@ class CommandReviewer:
     def _enclosed(
         self, task: ReviewTask, folder: Path, files: Sequence[str], enclosure: Enclosure
     ) -> tuple[Completed, bytes]:
-        options, shown = self.options, self.template.words
+        settings, shown = self.settings, self.template.words
         host.begin(shown, task.directory, task.log)
         ended = enclosure.run(
             self.template.fill(_values(task, PurePosixPath(enclosure.root)), files),
             folder=folder,
             cwd=_REPOSITORY,
-            env=commands.variables(options.environment),
-            timeout=options.timeout,
-            output_limit=options.output_limit,
+            env=commands.variables(settings.reviewer_env),
+            timeout=settings.reviewer_timeout,
+            output_limit=host.OUTPUT_LIMIT,
             out=self._out,
         )
-        return host.keep(ended, shown=shown, options=options, directory=task.directory, log=task.log)
+        return host.keep(ended, shown=shown, settings=settings, directory=task.directory, log=task.log)
 
     @property
     def _out(self) -> str | None:
@@ -138,7 +138,7 @@ def _values(task: ReviewTask, root: PurePath) -> dict[str, str]:
 
 
 def command_reviewer(
-    template: str, options: ReviewerOptions, cwd: Path, enclosure: Enclosure | None = None
+    template: str, settings: Settings, cwd: Path, enclosure: Enclosure | None = None
 ) -> CommandReviewer:
     """Make the reviewer of a command template.
 
@@ -151,4 +151,4 @@ def command_reviewer(
     read = commands.template(template, PLACEHOLDERS, what=_WHAT, cwd=cwd, here=enclosure is None)
     if enclosure is not None:
         enclosure.require(commands.fill(read.words[0], {}))
-    return CommandReviewer(read, options, enclosure)
+    return CommandReviewer(read, settings, enclosure)

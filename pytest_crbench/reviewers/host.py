@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import stat
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..core.enclosure import NOT_A_FILE, Ended, Written
@@ -17,6 +16,9 @@ from ..host.programs import advice_on_length, variables_fingerprint
 from ..text.printable import decode, printable
 from ..text.secrets import passed_through, scrub
 from . import formats
+
+#: Bytes read of a review.
+OUTPUT_LIMIT = 16 * 1024 * 1024
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +36,7 @@ def execute(
     shown: Sequence[str],
     cwd: Path,
     env: Mapping[str, str],
-    options: ReviewerOptions,
+    settings: Settings,
     directory: Path,
     out: Path | None,
     log: Callable[[str], None],
@@ -52,7 +54,7 @@ def execute(
     begin(shown, directory, log)
     try:
         done = processes.run(
-            argv, cwd=cwd, env=env, timeout=options.timeout, output_limit=options.output_limit
+            argv, cwd=cwd, env=env, timeout=settings.reviewer_timeout, output_limit=OUTPUT_LIMIT
         )
     except OSError as error:
         if error.errno in processes.EXHAUSTED:
@@ -66,8 +68,8 @@ def execute(
             + (advice_on_length(error.strerror or "") or " Is it an executable for this machine?"),
             reason="crashed",
         ) from error
-    written = None if out is None else _output(out, options.output_limit)
-    return keep(Ended(done, written), shown=shown, options=options, directory=directory, log=log)
+    written = None if out is None else _output(out, OUTPUT_LIMIT)
+    return keep(Ended(done, written), shown=shown, settings=settings, directory=directory, log=log)
 
 
 def begin(shown: Sequence[str], directory: Path, log: Callable[[str], None]) -> None:
@@ -81,7 +83,7 @@ def keep(
     ended: Ended,
     *,
     shown: Sequence[str],
-    options: ReviewerOptions,
+    settings: Settings,
     directory: Path,
     log: Callable[[str], None],
 ) -> tuple[Completed, bytes]:
@@ -95,7 +97,7 @@ def keep(
         InfraError: if the files cannot be kept.
     """
     done = ended.done
-    values = passed_through(options.environment)
+    values = passed_through(settings.reviewer_env)
     stdout = scrub(done.stdout, values)
     review = stdout if ended.written is None else scrub(ended.written.data, values)
     write_atomic(directory / STDOUT, stdout)
@@ -116,10 +118,10 @@ def keep(
     if ended.trouble is not None:
         trouble = scrub(ended.trouble, values)
         raise ReviewerError(f"the reviewer {printable(shown[0], 80)} {trouble}", reason="crashed")
-    _judge(done, review, shown=shown, options=options, directory=directory, values=values)
+    _judge(done, review, shown=shown, settings=settings, directory=directory, values=values)
     problem = ended.written.problem if ended.written is not None else None
-    if ended.written is None and len(done.stdout) > options.output_limit:
-        problem = f"wrote more than {options.output_limit} bytes to stdout, of which the middle was not kept"
+    if ended.written is None and len(done.stdout) > OUTPUT_LIMIT:
+        problem = f"wrote more than {OUTPUT_LIMIT} bytes to stdout, of which the middle was not kept"
     if problem is not None:
         raise ReviewerError(f"the reviewer {printable(shown[0])} {problem}", reason="unreadable")
     return done, review
@@ -130,23 +132,23 @@ def _judge(
     review: bytes,
     *,
     shown: Sequence[str],
-    options: ReviewerOptions,
+    settings: Settings,
     directory: Path,
     values: Sequence[str],
 ) -> None:
     program = printable(shown[0], 80)
     if done.timed_out:
         raise ReviewerError(
-            f"the reviewer {program} was stopped after {options.timeout:g} s. Raise "
+            f"the reviewer {program} was stopped after {settings.reviewer_timeout:g} s. Raise "
             f"--crbench-reviewer-timeout, or look at {directory / STDERR}.",
             reason="timeout",
         )
-    if done.returncode in options.exit_ok:
+    if done.returncode in settings.reviewer_exit_ok:
         return
     said, where = _said(done, values)
     if done.returncode == OUTSIDE_EXIT:
         raise outside_failure("reviewer", program, said)
-    fine = ", ".join(map(str, options.exit_ok))
+    fine = ", ".join(map(str, settings.reviewer_exit_ok))
     advice = f"Fine is {fine} (--crbench-reviewer-exit-ok)."
     if done.returncode == 1 and (format := formats.linter_format(review)):
         advice = (
@@ -207,61 +209,30 @@ def _output(path: Path, limit: int) -> Written:
     return Written.within(data, limit)
 
 
-@dataclass(frozen=True)
-class ReviewerOptions:
-    """Options of a reviewer; each is a ``--crbench-reviewer-…`` option.
+def check(settings: Settings) -> None:
+    """Check the options that have a fixed set of values.
 
-    ``format`` is a name of `formats.PARSERS`; ``timeout`` seconds; ``exit_ok`` the exit statuses that mean
-    "fine"; ``name`` and ``version`` what tables and results say; ``environment`` the variables that it
-    is given (`host.programs.variables`); ``output_limit`` the bytes read of a review.
+    Raises:
+        UsageError: naming the option and what it may be.
     """
+    if settings.review_format not in formats.PARSERS:
+        from difflib import get_close_matches
 
-    format: str = "auto"
-    timeout: float = 600.0
-    exit_ok: tuple[int, ...] = (0,)
-    name: str | None = None
-    version: str | None = None
-    environment: tuple[str, ...] = ()
-    output_limit: int = 16 * 1024 * 1024
+        near = get_close_matches(settings.review_format, formats.PARSERS, 1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        known = ", ".join(formats.PARSERS)
+        raise UsageError(f"--crbench-review-format: {settings.review_format!r} is none of {known}.{hint}")
+    for name in settings.reviewer_env:
+        if not name.partition("=")[0]:
+            raise UsageError(f"--crbench-reviewer-env: {name!r} names no variable")
 
-    @classmethod
-    def of(cls, settings: Settings) -> ReviewerOptions:
-        """Return what the settings say about the reviewer."""
-        return cls(
-            format=settings.review_format,
-            timeout=settings.reviewer_timeout,
-            exit_ok=settings.reviewer_exit_ok,
-            name=settings.reviewer_name,
-            version=settings.reviewer_version,
-            environment=settings.reviewer_env,
-        )
 
-    def check(self) -> None:
-        """Check the options that have a fixed set of values.
-
-        Raises:
-            UsageError: naming the option and what it may be.
-        """
-        if self.format not in formats.PARSERS:
-            from difflib import get_close_matches
-
-            near = get_close_matches(self.format, formats.PARSERS, 1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise UsageError(
-                f"--crbench-review-format: {self.format!r} is none of {', '.join(formats.PARSERS)}.{hint}"
-            )
-        if not self.timeout > 0:
-            raise UsageError(f"--crbench-reviewer-timeout: {self.timeout:g} is no number of seconds above 0")
-        for name in self.environment:
-            if not name.partition("=")[0]:
-                raise UsageError(f"--crbench-reviewer-env: {name!r} names no variable")
-
-    def fingerprint(self) -> dict[str, Any]:
-        """Return what decides a program's review, as plain JSON."""
-        return {
-            "format": self.format,
-            "timeout": self.timeout,
-            "exit_ok": sorted(self.exit_ok),
-            **variables_fingerprint(self.environment),
-            "version": self.version,
-        }
+def fingerprint_of(settings: Settings) -> dict[str, Any]:
+    """Return what decides a program's review, as plain JSON."""
+    return {
+        "format": settings.review_format,
+        "timeout": settings.reviewer_timeout,
+        "exit_ok": sorted(settings.reviewer_exit_ok),
+        **variables_fingerprint(settings.reviewer_env),
+        "version": settings.reviewer_version,
+    }

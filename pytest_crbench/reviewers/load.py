@@ -14,7 +14,7 @@ from ..core.registry import origin
 from ..core.reviewer import REVIEWERS, ReviewerKind
 from ..core.settings import Settings
 from ..text.printable import printable
-from .host import ReviewerOptions
+from .host import check
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +67,7 @@ def _command(template: str, settings: Settings, run: Path | None, enclosure: Enc
 
     if not template:
         raise _refused("cmd:", f"nothing follows 'cmd'. {_WAYS}")
-    return command_reviewer(template, ReviewerOptions.of(settings), Path.cwd(), enclosure)
+    return command_reviewer(template, settings, Path.cwd(), enclosure)
 
 
 def _file(template: str, settings: Settings, *_rest: object) -> Reviewer:
@@ -75,7 +75,7 @@ def _file(template: str, settings: Settings, *_rest: object) -> Reviewer:
 
     if not template:
         raise _refused("file:", f"nothing follows 'file'. {_WAYS}")
-    return file_reviewer(template, ReviewerOptions.of(settings), Path.cwd())
+    return file_reviewer(template, settings, Path.cwd())
 
 
 def _llm(mode: str, settings: Settings, run: Path | None, *_rest: object) -> Reviewer:
@@ -105,8 +105,7 @@ def load(
     from .python import python_reviewer
 
     settings = settings or Settings()
-    options = ReviewerOptions.of(settings)
-    options.check()
+    check(settings)
     spec = spec.strip()
     word, colon, argument = spec.partition(":")
     if enclosure is not None and not (colon and word == "cmd") and word not in REVIEWERS.foreign():
@@ -120,17 +119,18 @@ def load(
             "elsewhere.",
         )
     if (entry := REVIEWERS.entry(word)) is not None:
-        if options.version is None and entry.dist is not None and not _editable(entry):
+        versioned = settings
+        if settings.reviewer_version is None and entry.dist is not None and not _editable(entry):
             # An installed release vouches for its code, unless it is installed to be edited.
-            options = replace(options, version=entry.dist.version)
-        found = python_reviewer(word, entry.value, options, Path.cwd(), origin(entry))
+            versioned = replace(settings, reviewer_version=entry.dist.version)
+        found = python_reviewer(word, entry.value, versioned, Path.cwd(), origin(entry))
         if found is None:
             return _made(word, argument, settings, run, enclosure)
         if enclosure is not None:
             raise _not_a_program(spec)
         return found
     if _ATTRIBUTE.fullmatch(spec):
-        found = python_reviewer(spec, spec, options, Path.cwd())
+        found = python_reviewer(spec, spec, settings, Path.cwd())
         if found is None:
             said = "this makes reviewers: register it as an entry point (docs/writing-a-reviewer.md)"
             raise _refused(spec, said)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import OutsideFailure
 from ..core.errors import ReviewerError, UsageError, outside_failure
+from ..core.settings import Settings
 from ..host import processes
 from ..host import programs as commands
 from ..host.files import write_atomic
@@ -20,7 +21,6 @@ from ..host.programs import filling, private_folder, variables_fingerprint
 from ..text.printable import clean, decode, printable
 from ..text.secrets import passed_through, scrub, within_reach
 from . import child, host
-from .host import ReviewerOptions
 from .reading import read_review
 
 if TYPE_CHECKING:
@@ -40,18 +40,18 @@ class PythonReviewer:
     name: str
     spec: str
     cwd: Path
-    options: ReviewerOptions
+    settings: Settings
 
     @property
     def fingerprint(self) -> Mapping[str, Any]:
         """What was named, and the options; what the code is, only its version can say."""
-        options = {key: value for key, value in self.options.fingerprint().items() if key != "format"}
+        options = {key: value for key, value in host.fingerprint_of(self.settings).items() if key != "format"}
         return {"kind": "python", "spec": self.spec, **options}
 
     @property
     def shareable(self) -> bool:
         """Whether the user vouches, by a version, that the code is the same."""
-        return self.options.version is not None
+        return self.settings.reviewer_version is not None
 
     def review(self, task: ReviewTask) -> Review:
         """Call the callable once.
@@ -74,8 +74,8 @@ class PythonReviewer:
                 _argv("review", self.spec, str(folder / "request"), str(out)),
                 shown=[self.spec],
                 cwd=self.cwd,
-                env=_environment(self.options, folder),
-                options=self.options,
+                env=_environment(self.settings, folder),
+                settings=self.settings,
                 directory=task.directory,
                 out=out,
                 log=task.log,
@@ -92,7 +92,7 @@ class PythonReviewer:
 
 
 def python_reviewer(
-    name: str, spec: str, options: ReviewerOptions, cwd: Path, origin: str = ""
+    name: str, spec: str, settings: Settings, cwd: Path, origin: str = ""
 ) -> PythonReviewer | None:
     """Make the reviewer of a callable, after a look (in another process) whether it is there.
 
@@ -107,18 +107,19 @@ def python_reviewer(
         done = processes.run(
             _argv("check", spec, str(folder / "request")),
             cwd=cwd,
-            env=_environment(options, folder),
-            timeout=min(options.timeout, _CHECK_TIMEOUT),
+            env=_environment(settings, folder),
+            timeout=min(settings.reviewer_timeout, _CHECK_TIMEOUT),
         )
     if done.returncode == child.KIND:
         return None
     if done.returncode == 0:
         # Exit statuses are those of our own child: that a linter may exit with 1 does not concern it.
-        return PythonReviewer(options.name or name, spec, cwd, replace(options, exit_ok=(0,)))
-    lines = decode(scrub(done.stderr, passed_through(options.environment))).strip().splitlines()
+        fine = replace(settings, reviewer_exit_ok=(0,))
+        return PythonReviewer(settings.reviewer_name or name, spec, cwd, fine)
+    lines = decode(scrub(done.stderr, passed_through(settings.reviewer_env))).strip().splitlines()
     said = printable(lines[-1]) if lines else f"exit status {done.returncode}"
     if done.timed_out:
-        said = f"its import took longer than {min(options.timeout, _CHECK_TIMEOUT):g} s"
+        said = f"its import took longer than {min(settings.reviewer_timeout, _CHECK_TIMEOUT):g} s"
     raise UsageError(
         f"--crbench-reviewer={name}: cannot use {spec!r}: {said}. It is imported as from {cwd}; it must be a "
         "callable (PullRequest, workspace) -> comments. For a program write cmd:PROGRAM ARGUMENTS. Variables "
@@ -138,13 +139,13 @@ def _argv(*arguments: str) -> list[str]:
     return [sys.executable, "-P", "-m", "pytest_crbench.reviewers.child", *arguments]
 
 
-def _environment(options: ReviewerOptions, folder: Path) -> dict[str, str]:
+def _environment(settings: Settings, folder: Path) -> dict[str, str]:
     """The ordinary environment; where this package is found must hold for the child as well."""
     package = str(Path(__file__).resolve().parents[2])
-    theirs = commands.variables(options.environment).get("PYTHONPATH")
+    theirs = commands.variables(settings.reviewer_env).get("PYTHONPATH")
     paths = [package, *([theirs] if theirs is not None else [])]
     return {
-        **commands.environment(options.environment, folder / "tmp"),
+        **commands.environment(settings.reviewer_env, folder / "tmp"),
         "PYTHONPATH": os.pathsep.join(paths),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
@@ -158,23 +159,24 @@ class InProcessReviewer:
     """Calls ``function(pull_request, workspace)``. No time limit holds: use ``module:attribute`` for one."""
 
     function: Callable[..., Any]
-    options: ReviewerOptions = field(default_factory=ReviewerOptions)
+    settings: Settings = field(default_factory=Settings)
 
     @property
     def name(self) -> str:
         """The name given, or the callable's own."""
-        return self.options.name or str(getattr(self.function, "__name__", type(self.function).__name__))
+        own = str(getattr(self.function, "__name__", type(self.function).__name__))
+        return self.settings.reviewer_name or own
 
     @property
     def fingerprint(self) -> Mapping[str, Any]:
         """Name, version and variables: the code of a callable cannot be looked into."""
-        named = {"kind": "in-process", "name": self.name, "version": self.options.version}
-        return {**named, **variables_fingerprint(self.options.environment)}
+        named = {"kind": "in-process", "name": self.name, "version": self.settings.reviewer_version}
+        return {**named, **variables_fingerprint(self.settings.reviewer_env)}
 
     @property
     def shareable(self) -> bool:
         """Whether the user vouches, by a version, that the code is the same."""
-        return self.options.version is not None
+        return self.settings.reviewer_version is not None
 
     def review(self, task: ReviewTask) -> Review:
         """Call the callable once.
@@ -186,7 +188,7 @@ class InProcessReviewer:
         """
         began = time.monotonic()
         # Taken before: a callable may change the variables of this process.
-        secrets = (*passed_through(self.options.environment), *within_reach())
+        secrets = (*passed_through(self.settings.reviewer_env), *within_reach())
         with private_folder() as folder:
             workspace = folder / "repository"
             with filling(folder):

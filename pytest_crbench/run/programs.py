@@ -72,10 +72,9 @@ def as_reviewer(
             f"the fixture crbench_reviewer returned {type(given).__name__}; return a Reviewer, a callable "
             "(PullRequest, workspace) -> comments, or a spec such as 'cmd:mytool …'"
         )
-    from ..reviewers.host import ReviewerOptions
     from ..reviewers.python import InProcessReviewer
 
-    return InProcessReviewer(given, ReviewerOptions.of(settings))
+    return InProcessReviewer(given, settings)
 
 
 def make_enclosure(settings: Settings, session: str, image: str = "") -> Enclosure | None:

@@ -84,7 +84,7 @@ def test_a_broken_package_is_named_with_its_entry_point(
 def test_a_name_of_two_packages_is_nobodys(monkeypatch: pytest.MonkeyPatch) -> None:
     here = fresh(REPORTS)
     entries = [EntryPoint("page", f"{module}:PAGE", REPORTS.group) for module in ("one", "two")]
-    monkeypatch.setattr(here, "_foreign", {"page": entries})
+    monkeypatch.setattr(here, "entries", {"page": entries})
     with pytest.raises(UsageError, match=r"report 'page' is registered by .* and .*: uninstall one of them"):
         here.get("page")
 

@@ -13,6 +13,7 @@ import pytest
 from support.reviewing import loaded
 
 from pytest_crbench.core.errors import InfraError, ReviewerError, UsageError
+from pytest_crbench.reviewers import host
 from pytest_crbench.reviewers.load import load
 
 COMMENT = '{"comments": [{"path": "app/core.py", "line": 6, "body": "Use is."}]}'
@@ -233,18 +234,24 @@ def alive(pid: int) -> bool:
         return False
 
 
-def test_a_flood_is_bounded_and_unreadable(script: Any, project: Any, tmp_path: Path) -> None:
+def test_a_flood_is_bounded_and_unreadable(
+    script: Any, project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host, "OUTPUT_LIMIT", 10**6)
     body = "for _ in range(300): sys.stdout.write('x' * 10**5); sys.stderr.write('y' * 10**5)\nprint('[]')"
-    error = failed(script(body, output_limit=10**6), project.task(tmp_path / "run"))
+    error = failed(script(body), project.task(tmp_path / "run"))
     assert error.reason == "unreadable"
     assert "1000000 bytes" in str(error)
     assert (tmp_path / "run/review.stdout").stat().st_size < 1.2 * 10**6
     assert (tmp_path / "run/review.stderr").stat().st_size < 1.2 * 10**6
 
 
-def test_much_on_stderr_does_not_spoil_a_review(script: Any, project: Any, tmp_path: Path) -> None:
+def test_much_on_stderr_does_not_spoil_a_review(
+    script: Any, project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host, "OUTPUT_LIMIT", 10**6)
     body = "for _ in range(30): sys.stderr.write('y' * 10**5)\nprint('[]')"
-    assert script(body, output_limit=10**6).review(project.task(tmp_path / "run")).comments == ()
+    assert script(body).review(project.task(tmp_path / "run")).comments == ()
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from support.reviewing import given, loaded
 
 from pytest_crbench.core.errors import InfraError, ReviewerError, UsageError
 from pytest_crbench.core.sandbox import Limits, SandboxSettings
+from pytest_crbench.reviewers import host
 from pytest_crbench.reviewers.load import load
 from pytest_crbench.sandbox.enclosure import DockerEnclosure
 
@@ -123,8 +124,11 @@ def test_at_its_time_limit_all_of_it_is_killed(place: Place) -> None:
         pytest.param("mkdir {out}; touch {out}/x", "no regular file", id="folder"),
     ],
 )
-def test_what_is_no_review_is_unreadable(place: Place, script: str, said: str) -> None:
-    error = place.fails(script, output_limit=100_000)
+def test_what_is_no_review_is_unreadable(
+    place: Place, script: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host, "OUTPUT_LIMIT", 100_000)
+    error = place.fails(script)
     assert error.reason == "unreadable"
     assert said in str(error)
     assert sum(p.stat().st_size for p in (place.folder / "run").iterdir()) < 300_000

@@ -16,14 +16,13 @@ from support.reviewing import given
 
 from pytest_crbench.core.errors import InfraError, ReviewerError, UsageError
 from pytest_crbench.core.reviewer import REVIEWERS
-from pytest_crbench.reviewers.host import ReviewerOptions
+from pytest_crbench.core.settings import Settings
 from pytest_crbench.reviewers.load import load
 from pytest_crbench.reviewers.python import InProcessReviewer
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pytest_crbench.core.settings import Settings
 
 MODULE = """
 import os, subprocess, sys, time
@@ -165,7 +164,7 @@ def test_an_outside_failure(
     monkeypatch.delitem(sys.modules, "vendor_review", raising=False)
     function = getattr(importlib.import_module("vendor_review"), name)
     spec, options = f"vendor_review:{name}", given(environment=("API_KEY",))
-    reviewer = InProcessReviewer(function, ReviewerOptions.of(options)) if here else load(spec, options)
+    reviewer = InProcessReviewer(function, options) if here else load(spec, options)
     with pytest.raises(InfraError, match="429 for") as caught:
         reviewer.review(project.task(tmp_path / "run"))
     assert caught.value.reason == "reviewer-outside"
@@ -220,7 +219,6 @@ def test_what_names_nothing(spec: str, said: str) -> None:
     ("options", "said"),
     [
         (given(format="sarf"), "Did you mean 'sarif'?"),
-        (given(timeout=0), "--crbench-reviewer-timeout"),
         (given(environment=("=b",)), "names no variable"),
     ],
 )
@@ -234,7 +232,7 @@ def test_registered_reviewers(
     module: Path, project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entry = EntryPoint("vendor", "vendor_review:comments", REVIEWERS.group)
-    monkeypatch.setattr(REVIEWERS, "_foreign", {"vendor": [entry]})
+    monkeypatch.setattr(REVIEWERS, "entries", {"vendor": [entry]})
     reviewer = load("vendor")
     assert reviewer.name == "vendor"
     assert len(reviewer.review(project.task(tmp_path / "run")).comments) == 2
@@ -254,7 +252,7 @@ def test_what_an_in_process_callable_lets_out_is_scrubbed(
     def says(_request: Any, _workspace: Path) -> Any:
         return [{"body": f"use {os.environ['SOME_API_KEY']}"}]
 
-    options = ReviewerOptions(environment=("NAMED",))
+    options = Settings(reviewer_env=("NAMED",))
     with pytest.raises(ReviewerError) as caught:
         InProcessReviewer(raises, options).review(project.task(tmp_path / "run"))
     kept = (tmp_path / "run/review.stderr").read_text()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any
 
 from support.openai_server import Step, answer
@@ -19,10 +18,8 @@ def given(**options: Any) -> Settings:
 
 
 def loaded(spec: str, enclosure: Any = None, **options: Any) -> Any:
-    """The reviewer of a program; ``output_limit`` is no setting of a run."""
-    limit = {"output_limit": options.pop("output_limit")} if "output_limit" in options else {}
-    made: Any = load(spec, given(**{"format": "native", **options}), enclosure)
-    return replace(made, options=replace(made.options, **limit))
+    """The reviewer of a program."""
+    return load(spec, given(**{"format": "native", **options}), enclosure)
 
 
 def block(quoted: str, note: str, side: str = "right") -> str:
