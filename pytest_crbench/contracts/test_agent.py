@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ..agents.load import find
+from ..agents.load import load
 from ..core.agent import AgentKind, AgentTask
 from ..core.errors import CrbenchError, InfraError, StageError, UnusableRevisionError
 from ..core.model import Review, ReviewComment, Revision
@@ -44,7 +44,7 @@ def make(subject: Subject, settings: Settings, request: pytest.FixtureRequest) -
 
     def make() -> Any:
         if subject.registered:
-            return find(subject.spec, settings, None)
+            return load(subject.spec, settings, None)
         found = subject.load(request.config.invocation_params.dir)
         if hasattr(found, "revise") and not isinstance(found, AgentKind):
             return found
