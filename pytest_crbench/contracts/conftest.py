@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import replace
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     kind = collection_path.stem.removeprefix("test_")
     asked = {subject.kind for subject in _subjects(config)}
     return True if collection_path.name.startswith("test_") and kind not in asked else None
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Module | None:
+    """Take the suites for tests, whatever the user's own are called (``python_files``)."""
+    known = any(fnmatch(file_path.name, pattern) for pattern in parent.config.getini("python_files"))
+    ours = file_path.parent == Path(__file__).parent and file_path.name.startswith("test_")
+    return pytest.Module.from_parent(parent, path=file_path) if ours and not known else None
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -140,6 +140,11 @@ def test_reports(contract: Contract, name: str) -> None:
     kept(contract(f"report:{name}"), "report")
 
 
+def test_the_names_of_the_user_s_tests_play_no_part(contract: Contract, folder: Path) -> None:
+    (folder / "pytest.ini").write_text("[pytest]\npython_files = check_*.py\nfilterwarnings = error\n")
+    kept(contract("report:json", "--strict-markers", "--strict-config"), "report")
+
+
 def test_several_parts_in_one_session_and_in_workers(contract: Contract) -> None:
     more = ("--crbench-contract=report:json", "--crbench-contract=agent:none")
     assert contract("reviewer:none", *more, "-n", "2").outcomes()["passed"] == 7 + 7 + 7

@@ -112,6 +112,15 @@ def test_pytest_knows_the_plugin_and_leaves_other_runs_alone(installed: Installe
     assert list(installed.folder.iterdir()) == []
 
 
+def test_the_contracts_come_with_it(installed: Installed) -> None:
+    output = installed.run(
+        "pytest",
+        *("--pyargs", "pytest_crbench.contracts", "-p", "no:cacheprovider"),
+        *("--crbench-contract=reviewer:human", "--crbench-contract=report:markdown"),
+    )
+    assert "14 passed" in output
+
+
 def test_the_bundled_dataset_is_collected_by_name(installed: Installed) -> None:
     output = installed.run("pytest", "--crbench-reviewer=human", "--collect-only", "-q")
     assert output.count("releases::") == 44
