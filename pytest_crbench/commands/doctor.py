@@ -80,7 +80,7 @@ def _line(finding: Finding) -> str:
 
 
 def _conclusion(lacking: int, warnings: int) -> str:
-    from ..statistics.words import many
+    from ..text.printable import many
 
     noted = f", {many(warnings, 'warning')}" if warnings else ""
     if lacking:

@@ -7,8 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ..core.scoring import scoring_of
-from ..statistics.words import many
-from ..text.printable import printable
+from ..text.printable import many, printable
 
 if TYPE_CHECKING:
     import argparse

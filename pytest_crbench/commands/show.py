@@ -161,7 +161,7 @@ def _review(folder: Path, place: Path) -> Review | str:
 
 def _said(review: Review | str, check: Check | str) -> Iterator[str]:
     """The review's comments on the file of the reference, nearest first."""
-    from ..statistics.words import many
+    from ..text.printable import many
 
     if isinstance(review, str):
         yield from ("", "review: there is none", *_text(review))

@@ -11,8 +11,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from ..host import trees
-from ..statistics.words import many
-from ..text.printable import printable
+from ..text.printable import many, printable
 from .common import SANDBOX, add_options, settings_of
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from ..core.finding import Finding, Level, Probe, examine, missing, ok
 from ..core.scoring import SCORINGS
 from ..host.indexes import IndexSettings
 from ..run import assemble, programs
-from ..statistics.words import many
-from ..text.printable import printable
+from ..text.printable import many, printable
 from . import machine as machine
 
 if TYPE_CHECKING:

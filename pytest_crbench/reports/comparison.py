@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.records import to_row
 from ..statistics.compare import remarks
-from ..statistics.intervals import LEVEL, PAIRED_METHOD
+from ..statistics.intervals import LEVEL, PAIRED_METHOD, percent
 from ..statistics.paired import METHOD as TEST
-from ..statistics.words import percent
 from ..text.printable import code, escaped, inert, printable
 from .lines import bounds_lines, ident, is_worth_showing, notes
 from .markdown import bullets

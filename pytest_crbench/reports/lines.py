@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.status import Status
 from ..statistics.gate import causes
+from ..statistics.intervals import percent, span
 from ..statistics.score import latest
-from ..statistics.words import many, percent, span
-from ..text.printable import printable
+from ..text.printable import many, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

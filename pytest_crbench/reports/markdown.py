@@ -10,10 +10,9 @@ from ..core.errors import InfraError
 from ..core.report import Report
 from ..core.scoring import scoring_of
 from ..core.status import Status
-from ..statistics.intervals import LEVEL, METHOD
+from ..statistics.intervals import LEVEL, METHOD, percent, span
 from ..statistics.score import latest
-from ..statistics.words import many, percent, span
-from ..text.printable import clean, code, escaped
+from ..text.printable import clean, code, escaped, many
 from ..text.secrets import scrubbed
 from .lines import (
     bounds_line,

@@ -6,7 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from ..core.scoring import scoring_of
-from ..statistics.words import percent, span
+from ..statistics.intervals import percent, span
 from ..text.printable import inert, printable
 from .lines import (
     bounds_line,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ..core.errors import UsageError
 from ..scoring.matching.numbers import MatchingNumbers
 from ..statistics.agreement import Estimate
-from ..statistics.words import percent, span
+from ..statistics.intervals import percent, span
 from ..text.printable import printable
 from .tables import Table, headed, values_of
 

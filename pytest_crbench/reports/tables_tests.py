@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..core.errors import UsageError
 from ..core.status import Status
-from ..statistics.intervals import rate_interval
+from ..statistics.intervals import percent, rate_interval, span
 from ..statistics.score import Rate, latest
-from ..statistics.words import percent, span
 from ..text.printable import printable
 from .tables import Table, headed, values_of
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from fractions import Fraction
 
 LEVEL = 0.95
 #: Written into every result file beside the level.
@@ -231,3 +232,13 @@ def _beta_fraction(a: float, b: float, x: float) -> float:
         if abs(c * d - 1.0) < 1e-15:
             break
     return result
+
+
+def percent(value: Fraction | None) -> str:
+    """A rate in per cent with one decimal, "-" if there is none."""
+    return "-" if value is None else f"{100 * float(value):.1f}"
+
+
+def span(interval: Interval | None) -> str:
+    """An interval in per cent: " 3.1 - 38.9", limits aligned up to 99.9."""
+    return "   -" if interval is None else f"{100 * interval.low:4.1f} - {100 * interval.high:4.1f}"

@@ -86,3 +86,8 @@ def code(text: str, limit: int = 300) -> str:
     fence = "`" * (longest + 1)
     space = " " if longest or line.startswith(" ") else ""
     return f"{fence}{space}{line}{space}{fence}"
+
+
+def many(count: int, noun: str) -> str:
+    """``1 check``, ``2 checks``."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...statistics.agreement import agreement
-from ...statistics.words import many, percent, span
+from ...statistics.intervals import percent, span
+from ...text.printable import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
