@@ -79,7 +79,7 @@ def _file(template: str, settings: Settings, *_rest: object) -> Reviewer:
 
 
 def _llm(mode: str, settings: Settings, run: Path | None, *_rest: object) -> Reviewer:
-    from .llm.load import make_llm_reviewer
+    from .llm import make_llm_reviewer
 
     return make_llm_reviewer(f"llm:{mode}", settings, run)
 

@@ -19,8 +19,8 @@ from pytest_crbench.core.model import Tree
 from pytest_crbench.core.reviewer import Reviewer, ReviewTask
 from pytest_crbench.core.settings import Settings
 from pytest_crbench.host import digest
+from pytest_crbench.reviewers.llm import make_llm_reviewer
 from pytest_crbench.reviewers.llm.agent_reviewer import TRAJECTORY
-from pytest_crbench.reviewers.llm.load import make_llm_reviewer
 
 if TYPE_CHECKING:
     from conftest import Project

@@ -18,8 +18,7 @@ from pytest_crbench.core.model import PullRequest, Review, Tree
 from pytest_crbench.core.reviewer import Reviewer, ReviewTask
 from pytest_crbench.core.settings import Settings
 from pytest_crbench.host import digest
-from pytest_crbench.reviewers.llm import hunk_reviewer
-from pytest_crbench.reviewers.llm.load import make_llm_reviewer
+from pytest_crbench.reviewers.llm import hunk_reviewer, make_llm_reviewer
 from pytest_crbench.reviewers.llm.prompt import hunk_messages
 from pytest_crbench.text.hunks import hunks
 

@@ -16,7 +16,7 @@ from pytest_crbench.core.matching import MatchTask
 from pytest_crbench.core.model import ReviewComment
 from pytest_crbench.core.settings import Settings
 from pytest_crbench.models.load import embeddings
-from pytest_crbench.reviewers.llm.load import make_llm_reviewer
+from pytest_crbench.reviewers.llm import make_llm_reviewer
 from pytest_crbench.scoring.matching.matchers import make_matcher
 
 if TYPE_CHECKING:

@@ -18,9 +18,8 @@ from pytest_crbench.core.errors import InfraError, UsageError
 from pytest_crbench.core.reviewer import Reviewer, ReviewTask
 from pytest_crbench.core.settings import Settings
 from pytest_crbench.models.retrieval import index
-from pytest_crbench.reviewers.llm import hunk_reviewer
+from pytest_crbench.reviewers.llm import hunk_reviewer, make_llm_reviewer
 from pytest_crbench.reviewers.llm.hunk_reviewer import RECORD
-from pytest_crbench.reviewers.llm.load import make_llm_reviewer
 
 if TYPE_CHECKING:
     from conftest import Project
