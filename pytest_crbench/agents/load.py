@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from ..core.agent import AGENTS, AgentKind
 from ..core.errors import UsageError
 from ..core.model import Revision
-from ..models.load import price_of
 from ..text.printable import printable
 
 if TYPE_CHECKING:
@@ -36,9 +35,6 @@ def load(spec: str, settings: Settings, run: Path | None) -> Agent:
         raise UsageError(
             "--crbench-agent-name and --crbench-agent-version go with --crbench-agent=cmd:TEMPLATE"
         )
-    if word in AGENTS.own:
-        # A program may tell its own cost: a limit of the whole run needs no price.
-        price_of(replace(settings, max_total_cost=None) if word == "cmd" else settings)
     return AGENTS.use(word, lambda kind: kind.make(argument, settings, run))
 
 
@@ -77,9 +73,11 @@ class Command(AgentKind):
 
     def make(self, argument: str, settings: Settings, run: Path | None) -> Agent:
         """Return the agent that runs the template."""
+        from ..models.load import price_of
         from ..models.usage import Ledger
         from .command import command_agent
 
+        # A program may tell its own cost: a limit of the whole run needs no price.
         price = price_of(replace(settings, max_total_cost=None))
         total = settings.max_total_tokens, settings.max_total_cost
         return command_agent(

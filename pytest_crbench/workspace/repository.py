@@ -15,7 +15,7 @@ from ..host.files import locked
 from ..host.trees import scan, stamp
 from ..text import plainjson
 from ..text.printable import clean
-from . import files, git
+from . import git, revision
 from .git import Commit, commit
 
 if TYPE_CHECKING:
@@ -132,11 +132,11 @@ def _make(place: Path, trees: Trees, message: bytes, log: Callable[[str], None])
     base, head = _entries(trees.base, "base", log), _entries(trees.head, "head", log)
     git.init(git_dir)
     (git_dir / "config").write_bytes(_CONFIG)
-    (git_dir / "info" / "exclude").write_bytes(files.GENERATED_PATTERNS)
+    (git_dir / "info" / "exclude").write_bytes(revision.GENERATED_PATTERNS)
     commit(git_dir, [Commit("base", b"Base\n", base), Commit("head", message, head)])
     git.run(["repack", "-a", "-d", "-q", "--no-write-bitmap-index"], git_dir=git_dir)
     for path, entry in head.items():
-        files.write(root, path, entry.read(), entry.mode)
+        revision.write(root, path, entry.read(), entry.mode)
     git.run(["read-tree", "refs/heads/head"], git_dir=git_dir, work_tree=root)
     _refresh(root)
     ids = {name: _id(git_dir, name) for name in ("base", "head")}
@@ -149,9 +149,9 @@ def _make(place: Path, trees: Trees, message: bytes, log: Callable[[str], None])
 def _entries(tree: Tree, side: str, log: Callable[[str], None]) -> dict[str, Entry]:
     kept = {}
     for path, entry in scan(tree.path).items():
-        if files.is_gits(path, entry.mode):
+        if revision.is_gits(path, entry.mode):
             log(f"workspace: {side}: {path!a} left out, git does not take it")
-        elif not files.is_generated(path):
+        elif not revision.is_generated(path):
             kept[path] = entry
     return kept
 

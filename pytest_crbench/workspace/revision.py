@@ -1,6 +1,6 @@
 """A revision as bytes: from an edited folder to a patch against head, and back.
 
-Left out of a revision, by rule (see `files`): byte code and tool caches, generated packaging metadata, what
+Left out of a revision, by rule: byte code and tool caches, generated packaging metadata, what
 coding agents write for themselves (unless head has it), and what git itself refuses (``.git`` anywhere). All
 else counts, untracked and ignored files included.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -16,9 +17,9 @@ from typing import TYPE_CHECKING
 from ..core.errors import AgentError, InfraError, UnusableRevisionError
 from ..core.model import Changes, File
 from ..host import trees
-from ..host.trees import Bounds, TooMuchError, scan
+from ..host.trees import Bounds, Entry, TooMuchError, git_mode, scan
 from ..text.printable import printable
-from . import files, git
+from . import git
 from .git import Commit, commit
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..core.model import Tree
-    from ..host.trees import Entry
 
 _MIB = 1024 * 1024
 _CHUNK = _MIB
@@ -62,7 +62,7 @@ def capture(head: Tree, edited: Path, *, limit: int = 10 * _MIB, bounds: Bounds 
             raise NotADirectoryError(errno.ENOTDIR, "is no folder any more", str(edited))
         after = _relevant(scan(edited, bounds or Bounds()))
         ours = {path.partition("/")[0] for path in before}
-        for path in [path for path in after if files.is_agents(path) and path.partition("/")[0] not in ours]:
+        for path in [path for path in after if is_agents(path) and path.partition("/")[0] not in ours]:
             del after[path]
         changed = {path for path in {*before, *after} if not _same(before.get(path), after.get(path))}
         new = {path: after[path] for path in after if path in changed}
@@ -115,7 +115,7 @@ def _relevant(entries: Mapping[str, Entry]) -> dict[str, Entry]:
     return {
         path: entry
         for path, entry in entries.items()
-        if not (files.is_gits(path, entry.mode) or files.is_noise(path) or files.is_generated(path))
+        if not (is_gits(path, entry.mode) or is_noise(path) or is_generated(path))
     }
 
 
@@ -155,7 +155,7 @@ def _touched(git_dir: Path, patch: bytes) -> list[str]:
     listed = git.run(["apply", "--numstat", "-z", "-"], git_dir=git_dir, feed=patch, failure=_unappliable)
     paths = [os.fsdecode(row.split(b"\t", 2)[2]) for row in listed.split(b"\0") if row]
     for path in paths:
-        if files.is_unsafe(path):
+        if is_unsafe(path):
             raise AgentError(
                 f"the revision touches {printable(ascii(path))}, which is outside the tree, git's own, or "
                 "no name that a disk can hold. Nothing of it was applied.",
@@ -167,12 +167,12 @@ def _touched(git_dir: Path, patch: bytes) -> list[str]:
 def _read_head(head: Tree, touched: list[str], patch: bytes) -> dict[str, Entry]:
     """Read what a patch needs of head: the files it touches, and what stands where it needs a folder."""
     if any(mark in patch for mark in (b"\nrename from ", b"\ncopy from ")):  # a patch made elsewhere
-        return {p: e for p, e in scan(head.path).items() if not files.is_gits(p, e.mode)}
+        return {p: e for p, e in scan(head.path).items() if not is_gits(p, e.mode)}
     wanted = set(touched)
     for path in touched:
         parts = path.split("/")
         wanted.update("/".join(parts[:end]) for end in range(1, len(parts)))
-    found = {path: files.look(head.path, path) for path in sorted(wanted)}
+    found = {path: look(head.path, path) for path in sorted(wanted)}
     return {path: entry for path, entry in found.items() if entry is not None}
 
 
@@ -191,7 +191,7 @@ def _contents(git_dir: Path, listed: bytes) -> tuple[dict[str, File], set[str]]:
     deleted = {path for row, path in rows if row[3] == _ABSENT}
     kept = [(row[1], row[3], path) for row, path in rows if row[3] != _ABSENT]
     for mode, _blob, path in kept:
-        if mode not in ("100644", "100755", "120000") or files.is_gits(path, mode):
+        if mode not in ("100644", "100755", "120000") or is_gits(path, mode):
             raise _unappliable(f"{path!a} would get mode {mode}")
     blobs = git.run(
         ["cat-file", "--batch"], git_dir=git_dir, feed=b"".join(b"%s\n" % b.encode() for _, b, _ in kept)
@@ -234,3 +234,87 @@ def _unappliable(said: str) -> AgentError:
         f"the revision does not apply to head: {said}. It was made against another tree or is damaged.",
         reason="unappliable",
     )
+
+
+#: What test runs, type checkers and linters leave behind: never part of a revision.
+_NOISE_FOLDERS = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
+
+#: What coding agents write into the tree that they work on, by its first name: histories, caches, settings.
+_AGENT_FILES = re.compile(r"\.aider.*|\.(?:claude|codex|crush|cursor|gemini|goose|opencode|qwen)")
+
+_NAME_MAX = 255
+
+#: Patterns of `is_generated` for ``.git/info/exclude``.
+GENERATED_PATTERNS = b"/PKG-INFO\n*.egg-info\n"
+
+
+def look(root: Path, path: str) -> Entry | None:
+    """Return the entry at ``path`` below ``root``; None if there is none, or only through a link."""
+    place = root
+    parts = path.split("/")
+    try:
+        for part in parts[:-1]:
+            place = place / part
+            if not stat.S_ISDIR(place.lstat().st_mode):
+                return None
+        place = place / parts[-1]
+        status = place.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    mode = git_mode(status.st_mode)
+    return Entry(mode, place, status.st_size) if mode else None
+
+
+def is_generated(path: str) -> bool:
+    """Whether packaging wrote it: top-level PKG-INFO, anything in or named ``*.egg-info``."""
+    parts = path.split("/")
+    return parts[0] == "PKG-INFO" or any(part.endswith(".egg-info") for part in parts)
+
+
+def is_noise(path: str) -> bool:
+    """Whether running things wrote it: byte code and the caches of pytest, mypy and ruff."""
+    parts = path.split("/")
+    return any(part.endswith(".pyc") for part in parts) or not _NOISE_FOLDERS.isdisjoint(parts[:-1])
+
+
+def is_agents(path: str) -> bool:
+    """Whether coding agents write such a file for themselves."""
+    return _AGENT_FILES.fullmatch(path.partition("/")[0]) is not None
+
+
+def is_gits(path: str, mode: str = "100644") -> bool:
+    """Whether git itself refuses it: a ``.git`` anywhere in the path, or a link named ``.gitmodules``."""
+    parts = path.lower().split("/")
+    return ".git" in parts or (mode == "120000" and parts[-1] == ".gitmodules")
+
+
+def is_unsafe(path: str) -> bool:
+    """Whether a path may not be written below a tree.
+
+    So it is if it is absolute, holds ``.`` or ``..``, is git's own, too deep, or has too long a name.
+    """
+    parts = path.split("/")
+    odd = any(part in ("", ".", "..") or len(os.fsencode(part)) > _NAME_MAX for part in parts)
+    return odd or len(parts) > Bounds.depth or "\0" in path or is_gits(path)
+
+
+def write(root: Path, path: str, content: bytes, mode: str) -> None:
+    """Write one file or link below ``root``, which must hold nothing at ``path``.
+
+    Raises:
+        OSError: if something is in the way, a parent is a link, or the disk is full.
+    """
+    place = root
+    for part in path.split("/")[:-1]:
+        place = place / part
+        if place.is_symlink():
+            raise NotADirectoryError(f"{place} is a link")
+        place.mkdir(exist_ok=True)
+    place = root / path
+    if mode == "120000":
+        os.symlink(content, os.fsencode(place))  # noqa: PTH211  (bytes)
+        return
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    with os.fdopen(os.open(place, flags, 0o644), "wb") as stream:
+        stream.write(content)
+    place.chmod(0o755 if mode == "100755" else 0o644)

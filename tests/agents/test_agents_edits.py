@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.agent_tasks import make_task, write_tree
 
-from pytest_crbench.agents import edits
-from pytest_crbench.agents.edits import Edit
-from pytest_crbench.agents.suggestions import SuggestionsAgent, blocks, plan
+from pytest_crbench.agents import suggestions
+from pytest_crbench.agents.suggestions import Edit, SuggestionsAgent, blocks, plan
 from pytest_crbench.core.model import ReviewComment
 from pytest_crbench.workspace.revision import changes
 
@@ -78,8 +77,8 @@ def revise(place: Path, head: dict[str, Any], *comments: ReviewComment) -> tuple
     ],
 )
 def test_one_edit(data: bytes, edit: Edit, expected: bytes) -> None:
-    edits.check(data, edit)
-    assert edits.apply(data, [edit]) == expected
+    suggestions.check(data, edit)
+    assert suggestions.apply(data, [edit]) == expected
 
 
 @pytest.mark.parametrize(
@@ -97,8 +96,8 @@ def test_one_edit(data: bytes, edit: Edit, expected: bytes) -> None:
     ],
 )
 def test_an_edit_that_cannot_be_made(data: bytes, edit: Edit, why: str) -> None:
-    with pytest.raises(edits.UnfitError, match=why):
-        edits.check(data, edit)
+    with pytest.raises(suggestions.UnfitError, match=why):
+        suggestions.check(data, edit)
 
 
 LINE = st.one_of(st.sampled_from([b"", b"x", b"x", b" \t", b"\r", b"caf\xe9"]), st.binary(max_size=8)).map(
@@ -126,7 +125,7 @@ def files_with_edits(draw: st.DrawFn) -> tuple[list[bytes], list[Edit]]:
 def test_lines_outside_the_named_ranges_are_the_same_bytes(drawn: tuple[list[bytes], list[Edit]]) -> None:
     lines, made = drawn
     bom = b"\xef\xbb\xbf" * lines[0].startswith(b"\xef\xbb\xbf")
-    result = edits.apply(b"".join(lines), made)
+    result = suggestions.apply(b"".join(lines), made)
     assert result.startswith(bom)
     result = result[len(bom) :]
     lines[0] = lines[0][len(bom) :]

@@ -268,7 +268,7 @@ def test_a_recorded_patch_that_leaves_the_tree(tmp_path: Path, head: Tree, path:
     """A recorded run from elsewhere is replayed; its revision.patch names a file outside of the tree,
     which is written on the host.
 
-    Defence: unsafe paths of a patch (workspace/files.py, workspace/revision.py)
+    Defence: unsafe paths of a patch (workspace/revision.py, workspace/revision.py)
     """
     root = tmp_path / "deep" / "tree"
     shutil.copytree(head.path, root)
@@ -286,7 +286,7 @@ def test_a_recorded_patch_that_writes_a_hook(tmp_path: Path, head: Tree, path: s
     """The patch of a replayed run adds .git/hooks/post-checkout (or .GIT, which is the same on some
     disks): the next git command there runs it on the host.
 
-    Defence: unsafe paths of a patch (workspace/files.py, workspace/revision.py)
+    Defence: unsafe paths of a patch (workspace/revision.py, workspace/revision.py)
     """
     root = tmp_path / "tree"
     shutil.copytree(head.path, root)

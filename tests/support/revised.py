@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_crbench.host.trees import scan
-from pytest_crbench.workspace import files
+from pytest_crbench.workspace import revision
 from pytest_crbench.workspace.revision import changes
 
 if TYPE_CHECKING:
@@ -21,6 +21,6 @@ def materialise(head: Tree, patch: bytes, destination: Path) -> None:
     destination.mkdir(parents=True, exist_ok=True)
     for path, entry in scan(head.path).items():
         if path not in touched:
-            files.write(destination, path, entry.read(), entry.mode)
+            revision.write(destination, path, entry.read(), entry.mode)
     for file in wanted.files:
-        files.write(destination, file.path, file.content, file.mode)
+        revision.write(destination, file.path, file.content, file.mode)

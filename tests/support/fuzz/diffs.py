@@ -8,8 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pytest_crbench.agents.edits import Edit, UnfitError, apply, check
-from pytest_crbench.agents.suggestions import blocks, plan
+from pytest_crbench.agents.suggestions import Edit, UnfitError, apply, blocks, check, plan
 from pytest_crbench.core.model import ReviewComment
 from pytest_crbench.text.diffs import DiffMap, unquoted
 from pytest_crbench.text.hunks import hunks
