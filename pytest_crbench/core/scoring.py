@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
+from ..text.printable import printable
 from .errors import UsageError
 from .registry import Registry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from fractions import Fraction
     from pathlib import Path
 
@@ -130,6 +132,44 @@ SCORINGS: Registry[Scoring] = Registry(
     "pytest_crbench.scorings",
     {"tests": "scoring.tests:SCORING", "matching": "scoring.matching:SCORING"},
 )
+
+
+@dataclass(frozen=True)
+class NoNumbers:
+    """Stands for the numbers of another package's scoring that raised while they were made."""
+
+    why: str
+    reviews: int = 0
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Why there are none."""
+        return (self.why,)
+
+    def value(self, metric: str) -> None:
+        """Return nothing: a gate on it is undecided."""
+
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """Yield why there are none."""
+        yield "numbers", self.why
+
+    def to_json(self) -> dict[str, Any]:
+        """Return why there are none."""
+        return {"error": self.why}
+
+
+def numbers_of(scoring: Scoring, verdicts: Sequence[Verdict]) -> Numbers | None:
+    """Return what a scoring makes of some verdicts; what another package's raises ends no report."""
+    try:
+        found = scoring.measure(verdicts)
+        if found is not None and scoring.name not in SCORINGS.own:
+            list(found.lines()), found.to_json(), [found.value(metric) for metric in scoring.metrics]
+    except Exception as error:
+        if scoring.name in SCORINGS.own:
+            raise
+        said = printable(f"{type(error).__name__}: {error}", 200)
+        return NoNumbers(f"the scoring {printable(scoring.name, 80)} failed to make its numbers: {said}")
+    return found
 
 
 def scoring_of(name: str) -> Scoring:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from ..core.scoring import scoring_of
+from ..core.scoring import numbers_of, scoring_of
 from ..core.status import Status
 from .agreement import PULL_REQUEST_FACETS
 from .intervals import Interval, effective_size, macro_interval, rate_interval
@@ -215,7 +215,7 @@ def _numbers(
         ("", ""): everything,
         **{name: found for name, found in groups.items() if name[0] in PULL_REQUEST_FACETS},
     }
-    made = {name: scoring.measure(found) for name, found in wanted.items()}
+    made = {name: numbers_of(scoring, found) for name, found in wanted.items()}
     return {name: found for name, found in made.items() if found is not None}
 
 

@@ -244,6 +244,30 @@ def test_an_exception_in_a_verdict_is_no_score(
     assert "ZeroDivisionError" in done.output
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("words = sum(v.counts.get", "words = 1 / 0 + sum(v.counts.get"),
+        ("Fraction(self.comments, self.words) if", "1 / 0 if"),
+        ('        yield "words"', '        yield 1 / 0, "words"'),
+        ('return {"words": self.words', 'return {"words": 1 / 0'),
+    ],
+    ids=["measure", "value", "lines", "to_json"],
+)
+def test_numbers_that_cannot_be_made_end_no_report(
+    folder: Path, data: Path, cache: Path, installed: Path, old: str, new: str
+) -> None:
+    assert SCORING.count(old) == 1
+    installed.write_text(SCORING.replace(old, new))
+    done = go(folder, data, cache, "--crbench-fail-under=brevity:0.1")
+    assert done.status == 10, done.output
+    assert done.outcomes() == {"passed": 2, "missed": 1}
+    said = "the scoring short failed to make its numbers: ZeroDivisionError"
+    assert said in done.output
+    assert "INTERNALERROR" not in done.output
+    assert said in str(done.results()["summary"])
+
+
 def test_a_stage_of_its_own_is_made_once_and_keeps_what_it_likes(
     folder: Path, data: Path, cache: Path, installed: Path
 ) -> None:
