@@ -116,6 +116,7 @@ DISK_FULL = "the engine's disk is full. Free some space there (crbench clean, do
 #: How engines say that a container has ended; the status is 404, 409 or 500, depending on the moment.
 _GONE = (
     "no such container",
+    "no such exec instance",
     "is not running",
     "removal in progress",
     "marked for removal",

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from docker.errors import APIError
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,7 +28,7 @@ from pytest_crbench.host import digest, processes
 from pytest_crbench.host.indexes import IndexSettings, settings_from_environment
 from pytest_crbench.sandbox import archive, beneath, interpreters, uv
 from pytest_crbench.sandbox.choose import choose
-from pytest_crbench.sandbox.engine import Kept
+from pytest_crbench.sandbox.engine import Kept, engine_errors
 from pytest_crbench.sandbox.local import LocalBackend
 
 if TYPE_CHECKING:
@@ -322,3 +323,23 @@ def test_cleaning_without_an_engine_still_cleans_folders(
     cleaned = clean(some, cache=True, force=True)
     assert cleaned.sandboxes == 1
     assert list(some.cache.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "No such container: 4f",
+        "No such exec instance: 91",
+        "Container 4f is not running",
+        "removal of container 4f is already in progress",
+        "container 4f is marked for removal and cannot be started",
+    ],
+)
+def test_a_container_that_somebody_ended_is_told_of_in_the_same_words(said: str) -> None:
+    """Which call of the engine notices first depends on the moment."""
+    with (
+        pytest.raises(InfraError, match="the sandbox's container has ended") as caught,
+        engine_errors("looking"),
+    ):
+        raise APIError("404 Client Error", explanation=said)
+    assert caught.value.reason == "sandbox-gone"

@@ -111,8 +111,8 @@ class Echo(OpenAIServer):
         super().__init__([])
         self.spill = spill
 
-    def _take(self, headers: dict[str, str], body: dict[str, Any]) -> Step:
-        super()._take(headers, body)
+    def take(self, headers: dict[str, str], body: dict[str, Any]) -> Step:
+        super().take(headers, body)
         if "shop/fee_.py" in json.dumps(body):
             return status(400, message=self.spill)
         if len(body["messages"]) > 2:
