@@ -118,6 +118,7 @@ _GONE = (
     "no such container",
     "no such exec instance",
     "is not running",
+    "removal of container",
     "removal in progress",
     "marked for removal",
     "container is stopped",
