@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ..core.agent import Agent, AgentTask
     from ..core.settings import Settings
+    from ..models.usage import Price
 
 _AGENTS = "llm (the default), suggestions, reference, none, cmd:TEMPLATE"
 
@@ -35,7 +36,21 @@ def load(spec: str, settings: Settings, run: Path | None) -> Agent:
         raise UsageError(
             "--crbench-agent-name and --crbench-agent-version go with --crbench-agent=cmd:TEMPLATE"
         )
+    limited = (settings.price, settings.max_cost, settings.max_total_cost) != (None, None, None)
+    if limited and word in AGENTS.own:
+        _price(settings, word)
     return AGENTS.use(word, lambda kind: kind.make(argument, settings, run))
+
+
+def _price(settings: Settings, word: str) -> Price | None:
+    """Return the price of tokens; a program may tell its own cost, so that the run's limit needs none.
+
+    Raises:
+        UsageError: if it is none, or a limit of cost has none.
+    """
+    from ..models.load import price_of
+
+    return price_of(replace(settings, max_total_cost=None) if word == "cmd" else settings)
 
 
 class Llm(AgentKind):
@@ -73,12 +88,10 @@ class Command(AgentKind):
 
     def make(self, argument: str, settings: Settings, run: Path | None) -> Agent:
         """Return the agent that runs the template."""
-        from ..models.load import price_of
         from ..models.usage import Ledger
         from .command import command_agent
 
-        # A program may tell its own cost: a limit of the whole run needs no price.
-        price = price_of(replace(settings, max_total_cost=None))
+        price = _price(settings, "cmd")
         total = settings.max_total_tokens, settings.max_total_cost
         return command_agent(
             argument,

@@ -6,7 +6,12 @@ large process starts begins with the peak of that one.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def peak() -> int:
@@ -17,6 +22,16 @@ def peak() -> int:
 def reset() -> None:
     """Begin anew with what is held now."""
     Path("/proc/self/clear_refs").write_text("5")
+
+
+@contextmanager
+def growing_at_most(limit: int) -> Iterator[None]:
+    """Assert that the peak within is no more than ``limit`` bytes above what was held before."""
+    reset()
+    before = _read("VmRSS")
+    yield
+    grown = peak() - before
+    assert grown < limit, f"{grown} bytes more"
 
 
 def _read(name: str) -> int:

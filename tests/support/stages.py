@@ -6,7 +6,7 @@ import os
 import random
 import signal
 import subprocess
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -74,7 +74,8 @@ class Stages:
                 process.kill()
                 process.communicate()
             for pid in self.strays():
-                os.kill(pid, signal.SIGKILL)
+                with suppress(ProcessLookupError):  # it may end by itself
+                    os.kill(pid, signal.SIGKILL)
 
     def finish(self, process: subprocess.Popen[str]) -> Run:
         """Wait for the end of a run."""
